@@ -1,0 +1,3 @@
+module github.com/weirproxy/weir
+
+go 1.26.2
