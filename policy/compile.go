@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// APIVersion is the version of the policy format.
+const APIVersion = "weir/v1"
+
+// Defaults of a policy.
+const (
+	defaultParse  = 1 << 20
+	defaultOutput = 1024
+	defaultJitter = 100 * time.Millisecond
+
+	// defaultSecret keys the hash of credentials where the policy has no secret of its own. It keeps credentials out of
+	// metrics and logs; who knows it could test guesses, which is hopeless for the credentials that providers give out.
+	defaultSecret = "weir"
+)
+
+// Decode reads a spec from JSON, as [Encode] writes it. Unknown members are errors.
+func Decode(data []byte) (*Spec, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	s := new(Spec)
+	if err := d.Decode(s); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("policy: more after the JSON object")
+	}
+	return s, nil
+}
+
+// Encode writes a spec as canonical JSON: the same spec gives the same bytes.
+func Encode(s *Spec) ([]byte, error) { return json.Marshal(s) }
+
+// Compile checks a spec and completes it. The error joins a [FieldError] for each thing that is wrong.
+func Compile(s *Spec) (*Policy, error) {
+	c := &compiler{spec: s, jitter: defaultJitter}
+	p := c.compile()
+	if err := c.problems.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+type compiler struct {
+	spec   *Spec
+	jitter time.Duration
+	problems
+}
+
+func (c *compiler) compile() *Policy {
+	s := c.spec
+	if s.APIVersion != APIVersion {
+		c.add("apiVersion", "write "+APIVersion, "unknown version %q", s.APIVersion)
+	}
+	if j := s.Fleet.Jitter; j != nil {
+		c.jitter = time.Duration(*j)
+	}
+	p := &Policy{
+		Mode:     s.Mode,
+		FailOpen: c.oneOf("on_error", s.OnError, "deny", "deny", "allow") == "allow",
+		Trust:    c.trust(),
+		Who:      c.who(),
+		Secret:   cmp.Or(s.Secret, defaultSecret),
+		Parse:    c.parse(),
+		Output:   c.output(),
+		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
+		Families: c.families(),
+	}
+	p.Hasher = hasherOf(p.Secret)
+	c.limits(p)
+	c.slots(p)
+	c.providers(p)
+	return p
+}
+
+// hasherOf makes the hasher of keys from the secret, which may have any length.
+func hasherOf(secret string) Hasher {
+	a := Hasher{1, 2}.sum([]byte(secret))
+	return Hasher{a, Hasher{a, 3}.sum([]byte(secret))}
+}
+
+func (c *compiler) parse() int64 {
+	n := c.spec.Body.Parse
+	if n == nil {
+		return defaultParse
+	}
+	if *n < 1<<10 || *n > 64<<20 {
+		c.add("body.parse", "write 1MiB", "%d bytes are not between 1KiB and 64MiB", *n)
+	}
+	return int64(*n)
+}
+
+func (c *compiler) output() int64 {
+	n := c.spec.Output.Default
+	if n == nil {
+		return defaultOutput
+	}
+	if *n < 1 || *n > MaxUnits {
+		c.add("output.default", "write 1024", "%d is not between 1 and %d", *n, int64(MaxUnits))
+	}
+	return int64(*n)
+}
+
+// slots sets where each tier's records live: a power of two of slots for tiers whose keys come from requests.
+func (c *compiler) slots(p *Policy) {
+	for _, t := range []struct {
+		tier      Tier
+		path      string
+		n         Count
+		otherwise Count
+	}{
+		{TierTenant, "slots.tenant", c.spec.Slots.Tenant, 4096},
+		{TierUser, "slots.user", c.spec.Slots.User, 16384},
+		{TierTree, "slots.tree", c.spec.Slots.Tree, 65536},
+		{TierTool, "slots.tool", c.spec.Slots.Tool, 1024},
+	} {
+		n := cmp.Or(t.n, t.otherwise)
+		if n < MinSlots || n > 1<<20 {
+			c.add(t.path, "write a power of two such as 4096", "%d is not between %d and %d", n, MinSlots, 1<<20)
+			continue
+		}
+		p.spaces[t.tier].Slots = 1 << bits.Len64(uint64(n-1))
+	}
+	for t := range p.spaces {
+		p.spaces[t].Tier = Tier(t)
+	}
+}
+
+// sortedKeys gives the keys of a map in order, so that errors come in the same order each time.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// limits compiles the limits of all tiers but the provider's.
+func (c *compiler) limits(p *Policy) {
+	l := &c.spec.Limits
+	p.tenant = c.limitMap("limits.tenant", l.Tenant)
+	p.user = c.limitMap("limits.user", l.User)
+	p.tool = c.limitMap("limits.tool", l.Tool)
+	p.environments = l.Environment
+	p.environment = map[string]*Limit{}
+	for _, name := range sortedKeys(l.Environment) {
+		path := Join("limits.environment", name)
+		e := l.Environment[name]
+		if e == nil || e.Share == 0 && e.LimitSpec == (LimitSpec{}) {
+			c.add(path, "write {share: 20%}, or limits such as {tpm: 20_000}", "no limit")
+			continue
+		}
+		if limit := c.limit(path, &e.LimitSpec); len(limit.Meters) > 0 || limit.InFlight > 0 {
+			p.environment[name] = limit
+		}
+	}
+}
+
+func (c *compiler) limitMap(path string, specs map[string]*LimitSpec) map[string]*Limit {
+	m := make(map[string]*Limit, len(specs))
+	for _, name := range sortedKeys(specs) {
+		c.name(Join(path, name), name, 2*MaxName)
+		if specs[name] == nil {
+			c.add(Join(path, name), "write {rpm: 60}", "no limit")
+			continue
+		}
+		m[name] = c.limit(Join(path, name), specs[name])
+	}
+	return m
+}
+
+func (c *compiler) name(path, name string, most int) {
+	if name == "" || len(name) > most || !Printable(name) {
+		c.add(path, "", "a name has 1 to %d bytes and no control characters", most)
+	}
+}
+
+// Printable says whether a name has no control characters.
+func Printable(name string) bool {
+	for i := range len(name) {
+		if name[i] < 0x20 || name[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// limit compiles one limit.
+func (c *compiler) limit(path string, s *LimitSpec) *Limit {
+	l := &Limit{Mode: s.Mode}
+	counts := [numDimensions]*Count{
+		RPS: s.RPS, RPM: s.RPM, RPH: s.RPH, RPD: s.RPD, TPM: s.TPM, TPH: s.TPH, TPD: s.TPD, ITPM: s.ITPM, OTPM: s.OTPM,
+		InFlight: s.InFlight,
+	}
+	windowed := 0
+	for d, n := range counts {
+		if n == nil {
+			continue
+		}
+		field := Join(path, Dimension(d).String())
+		if *n < 1 || *n > MaxUnits {
+			c.add(field, "write 1 or more, or leave it out for no limit", "%d is not between 1 and %d", *n, int64(MaxUnits))
+			continue
+		}
+		if Dimension(d) == InFlight {
+			l.InFlight = int64(*n)
+			continue
+		}
+		windowed++
+		l.Meters = append(l.Meters, NewMeter(c.meter(Dimension(d), int64(*n), s)))
+	}
+	if s.Burst != nil && s.Burst.Count > 0 && windowed > 1 {
+		c.add(Join(path, "burst"), "write a share of each limit, such as 25%", "a number cannot stand for %d dimensions", windowed)
+	}
+	if s.Burst != nil && s.Burst.Count == 0 && s.Burst.Share == 0 {
+		c.add(Join(path, "burst"), "write 25%", "a burst of 0 admits nothing")
+	}
+	c.oneOf(Join(path, "scope"), s.Scope, "", "node", "fleet", "central")
+	return l
+}
+
+func (c *compiler) meter(d Dimension, n int64, s *LimitSpec) MeterSpec {
+	m := MeterSpec{Dimension: d, Limit: n, Jitter: c.jitter}
+	if s.Window != nil {
+		m.Kind, m.Window = s.Window.Kind, time.Duration(s.Window.Length)
+	}
+	if s.Burst != nil {
+		m.Burst, m.BurstShare = int64(s.Burst.Count), s.Burst.Share
+	}
+	return m
+}

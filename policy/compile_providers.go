@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Dialects that providers may speak. A dialect that weir does not know yet is refused rather than passed unlimited.
+var dialects = []string{"openai", "anthropic", "generic"}
+
+func (c *compiler) providers(p *Policy) {
+	if len(c.spec.Providers) == 0 {
+		c.add("providers", "write openai: {upstream: https://api.openai.com}", "no provider")
+	}
+	prefixes := map[string]string{}
+	for _, name := range sortedKeys(c.spec.Providers) {
+		s := c.spec.Providers[name]
+		path := Join("providers", name)
+		pr := &Provider{Name: name, Prefix: c.prefix(path, name, s.Prefix), Dialect: c.dialect(path, name, s.Dialect)}
+		if other, ok := prefixes[pr.Prefix]; ok {
+			c.add(Join(path, "prefix"), "", "provider %s has the same prefix", other)
+		}
+		prefixes[pr.Prefix] = name
+		c.name(path, name, 64)
+		c.upstream(path, &s)
+		for _, u := range s.Unmetered {
+			pr.Unmetered.Add(u, true)
+		}
+		c.models(p, pr, Join(path, "models"), s.Models)
+		p.Providers = append(p.Providers, pr)
+	}
+	slices.SortStableFunc(p.Providers, func(a, b *Provider) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) })
+}
+
+func (c *compiler) prefix(path, name, prefix string) string {
+	prefix = cmp.Or(prefix, "/"+name)
+	if prefix[0] != '/' || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, "/.weir") {
+		c.add(Join(path, "prefix"), "write /"+name, "%q is no path prefix", prefix)
+	}
+	return strings.TrimSuffix(prefix, "/")
+}
+
+func (c *compiler) dialect(path, name, dialect string) string {
+	if dialect == "" && slices.Contains(dialects, name) {
+		return name
+	}
+	if dialect == "" {
+		c.add(Join(path, "dialect"), "write one of "+strings.Join(dialects, ", "), "missing")
+		return "generic"
+	}
+	return c.oneOf(Join(path, "dialect"), dialect, "generic", dialects...)
+}
+
+func (c *compiler) upstream(path string, s *ProviderSpec) {
+	if (s.Upstream == "") == (s.Cluster == "") {
+		c.add(path, "write upstream: https://HOST, or cluster: NAME of one that Envoy has", "needs either upstream or cluster")
+		return
+	}
+	if s.Upstream == "" {
+		return
+	}
+	u, err := url.Parse(s.Upstream)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		c.add(Join(path, "upstream"), "write https://api.openai.com", "%q is no http or https address", s.Upstream)
+	}
+}
+
+func (c *compiler) models(p *Policy, pr *Provider, path string, specs map[string]*LimitSpec) {
+	for _, pattern := range sortedKeys(specs) {
+		s := specs[pattern]
+		field := Join(path, pattern)
+		c.name(field, pattern, MaxName)
+		if s == nil {
+			c.add(field, "write {rpm: 60, tpm: 60_000}", "no limit")
+			continue
+		}
+		m := &Model{Pattern: pattern, Limit: c.limit(field, s), key: p.Hasher.Key(TierProvider, pr.Name, pattern)}
+		if s.MaxOutput != nil {
+			m.MaxOutput = int64(*s.MaxOutput)
+		}
+		m.environments = c.shares(p, pr, m)
+		pr.Models.Add(pattern, m)
+	}
+}
+
+// shares gives each environment its share of a model's limits.
+func (c *compiler) shares(p *Policy, pr *Provider, m *Model) map[string]*envShare {
+	shares := map[string]*envShare{}
+	for _, name := range sortedKeys(p.environments) {
+		e := p.environments[name]
+		if e == nil || e.Share == 0 {
+			continue
+		}
+		limit := m.Limit.Scale(e.Share)
+		limit.Mode = max(limit.Mode, e.Mode)
+		shares[name] = &envShare{p.Hasher.Key(TierEnvironment, name, pr.Name, m.Pattern), limit}
+	}
+	return shares
+}

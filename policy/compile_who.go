@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// Trust says whose identity headers are believed.
+type Trust struct {
+	All   bool
+	Peers Patterns[bool] // URI SANs of client certificates
+	Nets  []netip.Prefix // addresses of callers
+}
+
+// Peer says whether a caller with this URI SAN is believed.
+func (t *Trust) Peer(uri string) bool {
+	ok, _ := t.Peers.Lookup(uri)
+	return t.All || ok
+}
+
+// Addr says whether a caller with this address is believed.
+func (t *Trust) Addr(a netip.Addr) bool {
+	for _, n := range t.Nets {
+		if n.Contains(a.Unmap()) {
+			return true
+		}
+	}
+	return t.All
+}
+
+func (c *compiler) trust() (t Trust) {
+	for _, s := range c.spec.Trust {
+		if s == "all" {
+			t.All = true
+			continue
+		}
+		if strings.Contains(s, "://") {
+			t.Peers.Add(s, true)
+			continue
+		}
+		if n, err := netip.ParsePrefix(s); err == nil {
+			t.Nets = append(t.Nets, n.Masked())
+			continue
+		}
+		if a, err := netip.ParseAddr(s); err == nil {
+			t.Nets = append(t.Nets, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+			continue
+		}
+		c.add("trust", "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all", "%q is neither", s)
+	}
+	return t
+}
+
+// defaultWho is where the keys come from if the policy does not say.
+func defaultWho() WhoSpec {
+	header := func(name string) Source { return Source{FromHeader, name} }
+	return WhoSpec{
+		Environment: []Source{header("x-environment"), {FromDefault, "production"}},
+		Tenant:      []Source{{Kind: FromPeer}, header("x-tenant"), {Kind: FromAPIKey}},
+		User:        []Source{header("x-user"), {FromBody, "user"}, {FromBody, "metadata.user_id"}},
+		Tree:        []Source{header("x-request-tree"), {Kind: FromTraceID}},
+		Tool:        []Source{header("x-tool")},
+		Class:       []Source{header("x-priority"), {FromDefault, "interactive"}},
+	}
+}
+
+// credentials are headers that pass to the provider unchanged, so that they cannot name a tier.
+var credentials = []string{"authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"}
+
+func (c *compiler) who() WhoSpec {
+	w, d := c.spec.Who, defaultWho()
+	for _, t := range []struct {
+		path      string
+		sources   *[]Source
+		otherwise []Source
+	}{
+		{"who.environment", &w.Environment, d.Environment}, {"who.tenant", &w.Tenant, d.Tenant}, {"who.user", &w.User, d.User},
+		{"who.tree", &w.Tree, d.Tree}, {"who.tool", &w.Tool, d.Tool}, {"who.class", &w.Class, d.Class},
+	} {
+		if *t.sources == nil {
+			*t.sources = t.otherwise
+		}
+		for i, s := range *t.sources {
+			c.source(t.path, s)
+			if s.Kind == FromDefault && i < len(*t.sources)-1 {
+				c.add(t.path, "put default last", "nothing after default %s is ever asked", s.Arg)
+			}
+		}
+	}
+	return w
+}
+
+func (c *compiler) source(path string, s Source) {
+	if s.Kind != FromHeader {
+		return
+	}
+	for _, h := range credentials {
+		if s.Arg == h {
+			c.add(path, "write api-key", "header %s holds a credential, which must reach the provider", h)
+		}
+	}
+	if strings.HasPrefix(s.Arg, ":") {
+		c.add(path, "", "pseudo header %s cannot name a tier", s.Arg)
+	}
+}
+
+// families of tokenizers that weir knows, by the names of policy/tokens.
+var families = []string{"o200k", "cl100k", "claude", "other"}
+
+// defaultFamilies says which tokenizer counts which model if the policy does not say.
+var defaultFamilies = map[string]string{
+	"gpt-*": "o200k", "chatgpt-*": "o200k", "o1*": "o200k", "o3*": "o200k", "o4*": "o200k", "codex-*": "o200k",
+	"gpt-4": "cl100k", "gpt-4-*": "cl100k", "gpt-3.5*": "cl100k", "text-embedding-*": "cl100k",
+	"claude*": "claude", "*": "other",
+}
+
+func (c *compiler) families() (p Patterns[string]) {
+	for _, m := range []map[string]string{defaultFamilies, c.spec.Families} {
+		for _, pattern := range sortedKeys(m) {
+			name := c.oneOf(Join("families", pattern), m[pattern], "other", families...)
+			if pattern == defaultName {
+				pattern = "*"
+			}
+			p.Add(pattern, name)
+		}
+	}
+	return p
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// A Verdict is what becomes of a request.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Admit Verdict = iota
+	Deny
+	numVerdicts
+)
+
+var verdictNames = [numVerdicts]string{"admit", "deny"}
+
+func (v Verdict) String() string { return nameOf(verdictNames[:], v) }
+
+// A Reason says why a request was not admitted. The names are the same in replies, headers, metrics and logs.
+type Reason uint8
+
+// Reasons.
+const (
+	None            Reason = iota
+	LimitExceeded          // a limit is used up for now
+	QuotaExhausted         // a limit of a day or longer is used up
+	RequestTooLarge        // it asks for more than a limit ever admits
+	CASContention          // too many workers at one bucket at once
+	Internal               // weir failed
+	NotMetered             // the path or upgrade cannot be metered, and the policy does not name it
+	UnknownPrefix          // no provider has the path's prefix
+	BadIdentity            // an identity header came twice
+	numReasons
+)
+
+var reasons = [numReasons]struct {
+	name   string
+	status int
+}{
+	None:            {"none", 200},
+	LimitExceeded:   {"limit_exceeded", 429},
+	QuotaExhausted:  {"quota_exhausted", 429},
+	RequestTooLarge: {"request_too_large", 413},
+	CASContention:   {"cas_contention", 429},
+	Internal:        {"internal", 503},
+	NotMetered:      {"not_metered", 403},
+	UnknownPrefix:   {"unknown_prefix", 404},
+	BadIdentity:     {"bad_identity", 400},
+}
+
+func (r Reason) String() string {
+	if r >= numReasons {
+		return "unknown"
+	}
+	return reasons[r].name
+}
+
+// Status is the HTTP status that a caller gets.
+func (r Reason) Status() int {
+	if r >= numReasons {
+		return 503
+	}
+	return reasons[r].status
+}
+
+// longWindow is from where on a limit that is used up is called a quota: waiting for it makes no sense to a caller.
+const longWindow = 24 * time.Hour
+
+// A Refusal is one limit that did not admit a request.
+type Refusal struct {
+	Reason    Reason
+	Tier      Tier
+	Dimension Dimension
+	Limit     int64         // units in the window
+	Window    time.Duration // 0 for in flight
+	Remaining int64         // units left; below zero it is debt
+	Wait      time.Duration // after which it would be admitted if nobody else came; exact, but for in flight a guess
+}
+
+// A Decision is the answer to a request. Refusal says why it was denied, Shadow which limit in shadow mode would have.
+type Decision struct {
+	Verdict Verdict
+	Refusal Refusal
+	Shadow  Refusal
+}
+
+// inFlightWait is what a caller is told to wait for a slot in flight; nobody knows when one will be free.
+const inFlightWait = time.Second
+
+// worse says whether r decides over o: never before later, later before sooner.
+func (r Refusal) worse(o Refusal) bool {
+	if o.Reason == None || r.Reason == None {
+		return r.Reason != None
+	}
+	if (r.Reason == RequestTooLarge) != (o.Reason == RequestTooLarge) {
+		return r.Reason == RequestTooLarge
+	}
+	return r.Wait > o.Wait
+}

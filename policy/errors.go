@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A FieldError is one thing that is wrong with a policy.
+type FieldError struct {
+	Path    string // of the field, such as limits.tenant.acme.tpm; see Join
+	Problem string
+	Hint    string // what to write instead; may be empty
+}
+
+func (e *FieldError) Error() string {
+	s := e.Path + ": " + e.Problem
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Join gives the path of a member; a key with a dot or a blank is quoted.
+func Join(path, key string) string {
+	if key == "" || strings.ContainsAny(key, ". \"") {
+		key = fmt.Sprintf("%q", key)
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// problems collects what is wrong.
+type problems []error
+
+func (p *problems) add(path, hint, format string, args ...any) {
+	*p = append(*p, &FieldError{Path: path, Problem: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (p problems) err() error { return errors.Join(p...) }
+
+// oneOf checks a word and gives its default.
+func (p *problems) oneOf(path, word, otherwise string, words ...string) string {
+	if word == "" {
+		return otherwise
+	}
+	for _, w := range words {
+		if w == word {
+			return word
+		}
+	}
+	p.add(path, "write "+strings.Join(words, ", "), "unknown value %q", word)
+	return otherwise
+}

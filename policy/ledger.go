@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// A Ledger is one worker's access to the buckets in a store that it shares with others. It is not safe for concurrent
+// use: each worker has its own. It holds no state of the buckets, only scratch memory and its own calls in flight.
+type Ledger struct {
+	store  Store
+	vm     uint64
+	hints  [4096]slotHint
+	loads  [maxSteps]loaded
+	probed loaded
+	spare  record
+	held   map[heldKey]*held
+	parked []parked
+}
+
+// A slotHint is where a key's record was last seen.
+type slotHint struct {
+	key  Key
+	slot uint32
+}
+
+// maxTries bounds how often a worker tries again because another was faster; then it refuses with CASContention.
+// settleTries is the bound where giving up would lose a refund.
+const (
+	maxTries    = 16
+	settleTries = 64
+)
+
+// NewLedger makes a ledger. vm must be random and not 0: it tells this worker's calls in flight from all others', those of
+// an earlier life included.
+func NewLedger(store Store, vm uint64) *Ledger {
+	return &Ledger{store: store, vm: vm, held: map[heldKey]*held{}}
+}
+
+// A Step is one bucket that a request has to pass.
+type Step struct {
+	Tier  Tier
+	Space Space
+	Key   Key
+	Owner Key // of the tenant, for keys that nest in one; else the key itself
+	Limit *Limit
+}
+
+// A Path is the buckets that a request has to pass, the narrowest first.
+type Path struct {
+	Steps  [maxSteps]Step
+	Len    int
+	Shadow bool // no limit of it refuses
+}
+
+// maxSteps: an environment may have limits of its own and a share of the provider's.
+const maxSteps = int(numTiers) + 1
+
+// Add puts a bucket at the end of the path; one without a limit is left out.
+func (p *Path) Add(s Step) {
+	if s.Limit == nil || s.Limit.Mode == Off || p.Len == len(p.Steps) {
+		return
+	}
+	p.Steps[p.Len] = s
+	p.Len++
+}
+
+// A Reservation is what a request holds on its buckets. The zero value holds nothing.
+type Reservation struct {
+	Cost  Cost
+	path  Path
+	at    [maxSteps]int64 // when it was taken from each
+	spill [maxSteps]bool  // from the overflow record
+}
+
+// Held says whether there is something to settle.
+func (r *Reservation) Held() bool { return r.path.Len > 0 }
+
+// Reserve takes the cost from all buckets of the path, or from none. now is in ns of a clock that all workers share and
+// that does not go back. It fills res if it admits.
+func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {
+	var d Decision
+	for i := range path.Len {
+		l.load(now, &path.Steps[i], &l.loads[i])
+		l.check(now, &path.Steps[i], &l.loads[i], cost, path.Shadow, &d)
+	}
+	if d.Verdict != Admit {
+		return d
+	}
+	*res = Reservation{Cost: cost, path: Path{Shadow: path.Shadow}}
+	for i := range path.Len {
+		if !l.takeStep(now, &path.Steps[i], i, cost, res, &d) {
+			l.giveBack(now, res)
+			return d
+		}
+	}
+	return d
+}
+
+// takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.
+func (l *Ledger) takeStep(now int64, s *Step, i int, cost Cost, res *Reservation, d *Decision) bool {
+	r := &l.loads[i]
+	for try := range maxTries {
+		if try > 0 {
+			l.load(now, s, r)
+			l.check(now, s, r, cost, res.path.Shadow, d)
+			if d.Verdict != Admit {
+				return false
+			}
+		}
+		at := r.take(now, cost)
+		calls := l.callsOf(s, r.spill)
+		if s.Limit.InFlight > 0 {
+			r.hold(now, l.vm, calls+1, &l.spare)
+		}
+		if l.put(now, s, r) {
+			l.setCalls(s, r.spill, calls+1)
+			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
+			res.path.Len = i + 1
+			return true
+		}
+	}
+	d.Verdict = Deny
+	d.Refusal = Refusal{Reason: CASContention, Tier: s.Tier, Wait: time.Second}
+	return false
+}
+
+// take takes the cost from all meters and gives the time at which it counts.
+func (r *record) take(now int64, cost Cost) int64 {
+	at := r.tick(now)
+	for i := range r.meters {
+		m := &r.meters[i]
+		m.take(at, cost.In(m.dimension().Unit()))
+	}
+	return at
+}
+
+// check asks whether a step admits the cost and adds to the decision if not.
+func (l *Ledger) check(now int64, s *Step, r *loaded, cost Cost, shadow bool, d *Decision) {
+	now = max(now, r.clock)
+	var worst Refusal
+	for i := range r.meters {
+		if f := refusalOf(now, s.Tier, &r.meters[i], cost); f.worse(worst) {
+			worst = f
+		}
+	}
+	if f := l.inFlightRefusal(now, s, r); f.worse(worst) {
+		worst = f
+	}
+	if worst.Reason == None {
+		return
+	}
+	if shadow || s.Limit.Mode == Shadow {
+		if worst.worse(d.Shadow) {
+			d.Shadow = worst
+		}
+		return
+	}
+	d.Verdict = Deny
+	if worst.worse(d.Refusal) {
+		d.Refusal = worst
+	}
+}
+
+func refusalOf(now int64, t Tier, m *meterState, cost Cost) Refusal {
+	n := cost.In(m.dimension().Unit())
+	wait := m.wait(now, n)
+	if wait == 0 {
+		return Refusal{}
+	}
+	f := Refusal{
+		Reason: LimitExceeded, Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window),
+		Remaining: m.remaining(now), Wait: time.Duration(wait),
+	}
+	switch {
+	case wait == forever:
+		f.Reason = RequestTooLarge
+	case f.Window >= longWindow:
+		f.Reason = QuotaExhausted
+	}
+	return f
+}
+
+func (l *Ledger) inFlightRefusal(now int64, s *Step, r *loaded) Refusal {
+	if s.Limit.InFlight == 0 {
+		return Refusal{}
+	}
+	calls := r.inFlight(now, l.vm) + l.callsOf(s, r.spill)
+	if calls < s.Limit.InFlight {
+		return Refusal{}
+	}
+	return Refusal{
+		Reason: LimitExceeded, Tier: s.Tier, Dimension: InFlight, Limit: s.Limit.InFlight,
+		Remaining: s.Limit.InFlight - calls, Wait: inFlightWait,
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"time"
+)
+
+// A Limit is what one key of a tier is held to: any number of meters, and calls in flight.
+type Limit struct {
+	Meters   []Meter
+	InFlight int64 // calls; 0: no limit
+	Mode     Mode
+}
+
+// A Meter is one windowed dimension of a limit, ready for use. Made by [NewMeter].
+type Meter struct {
+	Dimension Dimension
+	Kind      WindowKind
+	rate      rate
+	shape     ringShape
+}
+
+// A MeterSpec says what a meter holds. All but Dimension and Limit have a default.
+type MeterSpec struct {
+	Dimension  Dimension
+	Kind       WindowKind
+	Limit      int64         // units in the dimension's own window
+	Window     time.Duration // hold the same rate over this window instead; 0: the dimension's own
+	Burst      int64         // units that may be taken at once
+	BurstShare Share         // the same as a share of the limit; both 0: a quarter
+	Jitter     time.Duration // by how much requests may bunch up between weir and the provider
+}
+
+// Bounds of a meter. MaxUnits keeps every product of the arithmetic within 128 bits and every time within 64.
+const (
+	MaxUnits  = 1_000_000_000_000
+	MaxWindow = 31 * 24 * time.Hour
+)
+
+// NewMeter makes a meter. The limit must be in 1..MaxUnits and the window in 1 ms..MaxWindow; a limit that is less than
+// one unit over a shorter window becomes one. Limits of 2^31 and more lose up to a part in 2^31 to the grain of the ring.
+func NewMeter(s MeterSpec) Meter {
+	own := int64(s.Dimension.Window())
+	limit, window := s.Limit, own
+	if s.Window > 0 && int64(s.Window) != own {
+		window = int64(s.Window)
+		limit = max(mulDivDown(s.Limit, window, own), 1)
+	}
+	burst := cmp.Or(s.Burst, mulDivUp(limit, int64(s.BurstShare), int64(Whole)))
+	if burst == 0 {
+		burst = defaultBurst(limit, window, int64(s.Jitter), s.Kind)
+	}
+	return newMeter(s.Dimension, s.Kind, window, burst, shapeOf(limit, window, int64(s.Jitter)))
+}
+
+// newMeter makes a meter whose limit is whole grains.
+func newMeter(d Dimension, k WindowKind, window, burst int64, shape ringShape) Meter {
+	limit := shape.limit * shape.grain
+	return Meter{Dimension: d, Kind: k, rate: newRate(limit, window, min(burst, limit)), shape: shape}
+}
+
+// defaultBurst is a quarter of the limit and at least one unit. Where only the bucket holds the limit, what may bunch up
+// within the jitter is taken off.
+func defaultBurst(limit, window, jitter int64, kind WindowKind) int64 {
+	burst := (limit + 3) / 4
+	if kind == Continuous {
+		burst -= mulDivUp(limit, jitter, window)
+	}
+	return max(burst, 1)
+}
+
+// Limit is the units that the meter admits in its window.
+func (m Meter) Limit() int64 { return m.rate.limit }
+
+// Window is the length of the meter's window.
+func (m Meter) Window() time.Duration { return time.Duration(m.rate.window) }
+
+// Burst is the units that may be taken at once.
+func (m Meter) Burst() int64 { return m.rate.burst }
+
+// ringed says whether the meter has a ring beside its bucket.
+func (m Meter) ringed() bool { return m.Kind != Continuous }
+
+// Scale gives the limit for a share of it, each dimension at least one unit.
+func (l *Limit) Scale(share Share) *Limit {
+	s := &Limit{Mode: l.Mode}
+	part := func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) }
+	for _, m := range l.Meters {
+		shape := m.shape.resize(part(m.rate.limit))
+		s.Meters = append(s.Meters, newMeter(m.Dimension, m.Kind, m.rate.window, part(m.rate.burst), shape))
+	}
+	if l.InFlight > 0 {
+		s.InFlight = part(l.InFlight)
+	}
+	return s
+}
+
+// A meterState is what a record keeps of a meter: its parameters as of the last use, and the counts.
+type meterState struct {
+	id     uint64 // dimension | kind<<8
+	rate   rate
+	shape  ringShape
+	born   int64 // ns: the ring knows nothing of what was taken before
+	bucket bucket
+	ring   ring
+}
+
+func (m Meter) id() uint64 { return uint64(m.Dimension) | uint64(m.Kind)<<8 }
+
+func (s *meterState) dimension() Dimension { return Dimension(s.id & 0xff) }
+
+func (s *meterState) ringed() bool { return WindowKind(s.id>>8) != Continuous }
+
+// wait is the time in ns after which n units are admitted, if nobody else takes any; forever if they never are.
+func (s *meterState) wait(now, n int64) int64 {
+	if n <= 0 { // what costs nothing here is not held up here
+		return 0
+	}
+	if n > s.rate.limit {
+		return forever
+	}
+	w := s.bucket.wait(now, n, s.rate)
+	if s.ringed() {
+		s.ring.advance(now, s.shape)
+		w = max(w, s.ring.wait(now, n, s.shape))
+	}
+	return w
+}
+
+func (s *meterState) take(at, n int64) {
+	if n <= 0 {
+		return
+	}
+	s.bucket.take(at, n, s.rate)
+	if s.ringed() {
+		s.ring.advance(at, s.shape)
+		s.ring.add(at, s.shape.grains(n), s.shape)
+	}
+}
+
+func (s *meterState) settle(at, now, reserved, actual int64) {
+	if reserved == actual {
+		return
+	}
+	s.bucket.settle(at, now, reserved, actual, s.rate)
+	if s.ringed() {
+		s.ring.advance(now, s.shape)
+		if at < s.born { // taken from another ring: a refund is not this one's to give
+			at, reserved = now, min(reserved, actual)
+		}
+		s.ring.settle(at, now, reserved, actual, s.shape)
+	}
+}
+
+// remaining is the units that would be admitted at once; below zero it is debt.
+func (s *meterState) remaining(now int64) int64 {
+	n := s.bucket.level(now, s.rate)
+	if s.ringed() {
+		s.ring.advance(now, s.shape)
+		n = min(n, s.ring.room(s.shape))
+	}
+	return n
+}
+
+// idle says whether the meter is as good as new.
+func (s *meterState) idle(now int64) bool {
+	if s.bucket.full > now {
+		return false
+	}
+	s.ring.advance(now, s.shape)
+	return !s.ringed() || s.ring.sum == 0
+}
+
+// fit brings the state in line with the meter as the policy has it now, without minting anything.
+func (s *meterState) fit(now int64, m Meter) {
+	if s.id == m.id() && s.rate == m.rate && s.shape == m.shape {
+		return
+	}
+	if s.rate != m.rate {
+		s.bucket.convert(now, s.rate, m.rate)
+	}
+	switch {
+	case !s.ringed() && m.ringed():
+		s.ring, s.born = ring{head: now / m.shape.width}, now
+	case s.shape.width != m.shape.width || s.shape.counts != m.shape.counts || s.shape.grain != m.shape.grain:
+		s.ring.refit(now, s.shape, m.shape)
+		s.born = now
+	}
+	s.id, s.rate, s.shape = m.id(), m.rate, m.shape
+}
+
+func newMeterState(now int64, m Meter) meterState {
+	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, ring: ring{head: now / m.shape.width}}
+}

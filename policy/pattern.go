@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Patterns maps names to values. In a pattern * stands for any characters. A name's own entry comes first, then the
+// pattern with the most characters besides *.
+type Patterns[V any] struct {
+	exact map[string]V
+	globs []glob[V]
+}
+
+type glob[V any] struct {
+	pattern string
+	value   V
+}
+
+// Add adds an entry, or replaces the one with the same pattern.
+func (p *Patterns[V]) Add(pattern string, v V) {
+	if !strings.Contains(pattern, "*") {
+		if p.exact == nil {
+			p.exact = map[string]V{}
+		}
+		p.exact[pattern] = v
+		return
+	}
+	p.globs = slices.DeleteFunc(p.globs, func(g glob[V]) bool { return g.pattern == pattern })
+	p.globs = append(p.globs, glob[V]{pattern, v})
+	slices.SortFunc(p.globs, func(a, b glob[V]) int {
+		return cmp.Or(cmp.Compare(literals(b.pattern), literals(a.pattern)), cmp.Compare(a.pattern, b.pattern))
+	})
+}
+
+func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
+
+// Lookup finds the value for a name; false if nothing matches.
+func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
+	if v, ok = p.exact[name]; ok {
+		return v, true
+	}
+	for _, g := range p.globs {
+		if matchGlob(g.pattern, name) {
+			return g.value, true
+		}
+	}
+	return v, false
+}
+
+// matchGlob says whether name matches pattern, in time linear in the name for each * of the pattern.
+func matchGlob(pattern, name string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, head) {
+		return false
+	}
+	name = name[len(head):]
+	for {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(name, part)
+		}
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name, rest = name[i+len(part):], more
+	}
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"strings"
+)
+
+// A Policy is a compiled policy: checked, completed, ready for decisions. It does not change.
+type Policy struct {
+	Mode      Mode
+	FailOpen  bool // on_error: allow
+	Providers []*Provider
+	Trust     Trust
+	Who       WhoSpec
+	Secret    string // of the keyed hash of credentials
+	Hasher    Hasher
+	Parse     int64 // bytes of a body that are read
+	Output    int64 // tokens that are reserved for undeclared output
+	Keep      bool  // settle.uncertain: keep
+	Families  Patterns[string]
+
+	spaces       [numTiers]Space
+	environments map[string]*EnvironmentSpec
+	environment  map[string]*Limit // limits of its own
+	tenant       map[string]*Limit
+	user         map[string]*Limit
+	tool         map[string]*Limit
+}
+
+// A Provider is an upstream account.
+type Provider struct {
+	Name      string
+	Prefix    string // without a slash at the end; empty: every path
+	Dialect   string
+	Unmetered Patterns[bool]
+	Models    Patterns[*Model]
+}
+
+// A Model is the pool of one entry of a provider's models: all models that match it share its limits.
+type Model struct {
+	Pattern   string
+	Limit     *Limit
+	MaxOutput int64 // tokens; 0: not known
+
+	key          Key
+	environments map[string]*envShare
+}
+
+// An envShare is an environment's share of a model's limits.
+type envShare struct {
+	key   Key
+	limit *Limit
+}
+
+// Unknown is the name of who could not be identified: all of them share the key within their parent.
+const Unknown = "unknown"
+
+// defaultName is the entry for those who have none of their own.
+const defaultName = "default"
+
+// A Caller is who asks, by tier.
+type Caller struct {
+	Environment, Tenant, User, Tree, Tool, Class string
+}
+
+// ProviderOf gives the provider whose prefix the path has, and the rest of the path; nil if there is none. The longest
+// prefix wins. The path may have a query.
+func (p *Policy) ProviderOf(path string) (*Provider, string) {
+	for _, pr := range p.Providers { // longest first
+		rest, ok := strings.CutPrefix(path, pr.Prefix)
+		if ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+			return pr, rest
+		}
+	}
+	return nil, ""
+}
+
+// Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
+func (p *Policy) Path(to *Path, m *Model, c *Caller) {
+	to.Len = 0
+	if p.Mode == Off {
+		return
+	}
+	tenant := p.Hasher.Key(TierTenant, c.Tenant)
+	p.addNamed(to, TierTool, p.tool, c.Tool, p.Hasher.Key(TierTool, c.Tool), 0)
+	if len(p.user) > 0 {
+		limit := p.user[c.Tenant+"/"+c.User]
+		if limit == nil {
+			limit = named(p.user, c.User)
+		}
+		p.add(to, Step{Tier: TierUser, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
+	}
+	p.addNamed(to, TierTenant, p.tenant, c.Tenant, tenant, 0)
+	if l := p.environment[c.Environment]; l != nil {
+		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, c.Environment), Limit: l})
+	}
+	if m == nil {
+		return
+	}
+	if e := m.environments[c.Environment]; e != nil {
+		p.add(to, Step{Tier: TierEnvironment, Key: e.key, Limit: e.limit})
+	}
+	p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
+}
+
+func (p *Policy) addNamed(to *Path, t Tier, limits map[string]*Limit, name string, key, owner Key) {
+	if len(limits) > 0 {
+		p.add(to, Step{Tier: t, Key: key, Owner: owner, Limit: named(limits, name)})
+	}
+}
+
+func named(limits map[string]*Limit, name string) *Limit {
+	if l := limits[name]; l != nil {
+		return l
+	}
+	return limits[defaultName]
+}
+
+func (p *Policy) add(to *Path, s Step) {
+	if s.Owner == 0 {
+		s.Owner = s.Key
+	}
+	s.Space = p.spaces[s.Tier]
+	to.Add(s)
+	if p.Mode == Shadow {
+		to.Shadow = true
+	}
+}
+
+// Share is an environment's share of the providers' limits; Whole if it has none.
+func (p *Policy) Share(environment string) Share {
+	if e := p.environments[environment]; e != nil && e.Share > 0 {
+		return e.Share
+	}
+	return Whole
+}
+
+// OutputBound is what is reserved for the output of a call whose declared output is declared tokens, or that declares none
+// (-1): the policy's default, the model's maximum, and what the smallest token limit of the path leaves beside the input,
+// so that a request that fits an empty window is never refused for what it did not ask.
+func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 {
+	if declared >= 0 {
+		return declared
+	}
+	bound := p.Output
+	if m != nil && m.MaxOutput > 0 {
+		bound = min(bound, m.MaxOutput)
+	}
+	for i := range path.Len {
+		for _, meter := range path.Steps[i].Limit.Meters {
+			switch meter.Dimension.Unit() {
+			case Tokens:
+				bound = min(bound, meter.Limit()-input)
+			case OutputTokens:
+				bound = min(bound, meter.Limit())
+			}
+		}
+	}
+	return max(bound, 0)
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "unsafe"
+
+// A record is the state of one tier key, as it lies in one value of shared data: a header, the meters, the holders. One
+// value holds everything, so that one compare-and-swap takes all dimensions together or none. The value is used in
+// place: no field is decoded, and a value is only ever read by the process that wrote it, so byte order does not matter.
+type record struct {
+	buf []byte
+	*header
+	meters  []meterState
+	holders []holder
+}
+
+type header struct {
+	layout     uint32 // recordLayout
+	state      uint16
+	numMeters  uint8
+	numHolders uint8
+	key        uint64
+	clock      int64 // ns: the time of the last take
+}
+
+// A holder is a VM and how many calls it has in flight. A VM sets its own number and never another's, so a release that
+// got lost is put right by the next write; a VM that died stops renewing.
+type holder struct {
+	vm      uint64
+	calls   int64
+	expires int64 // ns
+}
+
+const (
+	recordLayout = 0x77650001 // changes with every change of the structs
+
+	headerSize = int(unsafe.Sizeof(header{}))
+	meterSize  = int(unsafe.Sizeof(meterState{}))
+	holderSize = int(unsafe.Sizeof(holder{}))
+
+	// slotLease is how long a VM's calls in flight count after it last said so, and a third of it is how often it says so.
+	slotLease = int64(15e9)
+
+	// maxClockLead is how far the clock of a record may be ahead of now before it is taken for a clock that went back.
+	maxClockLead = int64(1e9)
+)
+
+// States of a record, see slots.go.
+const (
+	stateFree uint16 = iota
+	statePending
+	stateLive
+)
+
+// open sets r to the record in buf; false if it is none of this layout.
+func (r *record) open(buf []byte) bool {
+	if len(buf) < headerSize {
+		return false
+	}
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(buf)))
+	if h.layout != recordLayout || len(buf) != headerSize+int(h.numMeters)*meterSize+int(h.numHolders)*holderSize {
+		return false
+	}
+	r.buf, r.header = buf, h
+	r.meters, r.holders = nil, nil
+	if h.numMeters > 0 {
+		r.meters = unsafe.Slice((*meterState)(unsafe.Pointer(&buf[headerSize])), h.numMeters)
+	}
+	if h.numHolders > 0 {
+		r.holders = unsafe.Slice((*holder)(unsafe.Pointer(&buf[headerSize+int(h.numMeters)*meterSize])), h.numHolders)
+	}
+	return true
+}
+
+// reset makes r a fresh record of the shape, in its own buffer if that is large enough.
+func (r *record) reset(key uint64, meters, holders int) {
+	size := headerSize + meters*meterSize + holders*holderSize
+	if cap(r.buf) < size {
+		r.buf = make([]byte, size)
+	}
+	buf := r.buf[:size]
+	clear(buf)
+	*(*header)(unsafe.Pointer(unsafe.SliceData(buf))) = header{
+		layout: recordLayout, numMeters: uint8(meters), numHolders: uint8(holders), key: key,
+	}
+	r.open(buf)
+}
+
+// init makes r the record of a key that has used nothing.
+func (r *record) init(now int64, key uint64, l *Limit) {
+	holders := 0
+	if l.InFlight > 0 {
+		holders = 2 // a small Envoy has two workers
+	}
+	r.reset(key, len(l.Meters), holders)
+	for i, m := range l.Meters {
+		r.meters[i] = newMeterState(now, m)
+	}
+}
+
+// fit brings r in line with the limit as the policy has it now. spare is memory for the case that the dimensions changed.
+func (r *record) fit(now int64, l *Limit, spare *record) {
+	r.rewind(now)
+	if r.sameDimensions(l) {
+		for i, m := range l.Meters {
+			r.meters[i].fit(now, m)
+		}
+		return
+	}
+	spare.reset(r.key, len(l.Meters), len(r.holders))
+	spare.state, spare.clock = r.state, r.clock
+	copy(spare.holders, r.holders)
+	for i, m := range l.Meters {
+		spare.meters[i] = newMeterState(now, m)
+		for j := range r.meters {
+			if r.meters[j].dimension() == m.Dimension {
+				spare.meters[i] = r.meters[j]
+				spare.meters[i].fit(now, m)
+			}
+		}
+	}
+	*r, *spare = *spare, *r
+}
+
+func (r *record) sameDimensions(l *Limit) bool {
+	if len(r.meters) != len(l.Meters) {
+		return false
+	}
+	for i, m := range l.Meters {
+		if r.meters[i].dimension() != m.Dimension {
+			return false
+		}
+	}
+	return true
+}
+
+// rewind puts right a record from the future, after the clock went back: the bucket keeps its level, and all that the
+// ring counts is taken for admitted now.
+func (r *record) rewind(now int64) {
+	lead := r.clock - now
+	if lead <= maxClockLead {
+		return
+	}
+	for i := range r.meters {
+		m := &r.meters[i]
+		m.bucket.full -= lead
+		m.bucket.n = 0
+		m.bucket.note(now, 0)
+		m.ring.refit(now, m.shape, m.shape)
+		m.born = now
+	}
+	for i := range r.holders {
+		r.holders[i].expires -= lead
+	}
+	r.clock = now
+}
+
+// tick gives the time of a new take: now, or just after the last one, so that no two takes have the same time.
+func (r *record) tick(now int64) int64 {
+	r.clock = max(now, r.clock+1)
+	return r.clock
+}
+
+// inFlight is the calls in flight of all VMs but vm.
+func (r *record) inFlight(now int64, vm uint64) (n int64) {
+	for _, h := range r.holders {
+		if h.vm != vm && h.expires > now {
+			n += h.calls
+		}
+	}
+	return n
+}
+
+// hold says that vm has that many calls in flight.
+func (r *record) hold(now int64, vm uint64, calls int64, spare *record) {
+	free := -1
+	for i, h := range r.holders {
+		if h.vm == vm {
+			free = i
+			break
+		}
+		if free < 0 && (h.expires <= now || h.calls == 0) {
+			free = i
+		}
+	}
+	if free < 0 {
+		if calls == 0 || len(r.holders) == 255 {
+			return
+		}
+		free = r.grow(spare)
+	}
+	r.holders[free] = holder{vm: vm, calls: calls, expires: now + slotLease}
+}
+
+// grow adds a holder and gives its index.
+func (r *record) grow(spare *record) int {
+	spare.reset(r.key, len(r.meters), len(r.holders)+1)
+	spare.state, spare.clock = r.state, r.clock
+	copy(spare.meters, r.meters)
+	copy(spare.holders, r.holders)
+	*r, *spare = *spare, *r
+	return len(r.holders) - 1
+}
+
+// idle says whether the record is as good as none: all buckets full, all rings empty, nothing in flight.
+func (r *record) idle(now int64) bool {
+	for i := range r.meters {
+		if !r.meters[i].idle(now) {
+			return false
+		}
+	}
+	return r.inFlight(now, 0) == 0
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+// A Spec is a policy as it is written, decoded but neither checked nor completed; [Compile] does both. As JSON it is what
+// the control plane sends to the filter. A field tagged weir:"later" is accepted and does nothing yet.
+type Spec struct {
+	APIVersion string                  `json:"apiVersion"`
+	Mode       Mode                    `json:"mode,omitzero"`
+	OnError    string                  `json:"on_error,omitempty"`
+	Secret     string                  `json:"secret,omitempty"`
+	Providers  map[string]ProviderSpec `json:"providers"`
+	Trust      []string                `json:"trust,omitempty"`
+	Who        WhoSpec                 `json:"who,omitzero"`
+	Limits     LimitsSpec              `json:"limits,omitzero"`
+	Classes    map[string]ClassSpec    `json:"classes,omitempty" weir:"later"`
+	Routes     []RouteSpec             `json:"routes,omitempty" weir:"later"`
+	Output     OutputSpec              `json:"output,omitzero"`
+	Families   map[string]string       `json:"families,omitempty"`
+	Prices     map[string]PriceSpec    `json:"prices,omitempty" weir:"later"`
+	Body       BodySpec                `json:"body,omitzero"`
+	Settle     SettleSpec              `json:"settle,omitzero"`
+	Queue      QueueSpec               `json:"queue,omitzero" weir:"later"`
+	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
+	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
+	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
+	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
+	Endpoints  *bool                   `json:"endpoints,omitempty" weir:"later"`
+	Slots      SlotsSpec               `json:"slots,omitzero"`
+	Fleet      FleetSpec               `json:"fleet,omitzero"`
+}
+
+// ProviderSpec is an account at an upstream API.
+type ProviderSpec struct {
+	Upstream  string                `json:"upstream,omitempty"`
+	Cluster   string                `json:"cluster,omitempty"`
+	Prefix    string                `json:"prefix,omitempty"`
+	Dialect   string                `json:"dialect,omitempty"`
+	Models    map[string]*LimitSpec `json:"models,omitempty"`
+	Adapt     AdaptSpec             `json:"adapt,omitzero" weir:"later"`
+	Ramp      RampSpec              `json:"ramp,omitzero" weir:"later"`
+	Stream    StreamSpec            `json:"stream,omitzero" weir:"later"`
+	Unmetered Unmetered             `json:"unmetered,omitempty"`
+}
+
+// LimitSpec is what one key of a tier is held to.
+type LimitSpec struct {
+	RPS         *Count  `json:"rps,omitempty"`
+	RPM         *Count  `json:"rpm,omitempty"`
+	RPH         *Count  `json:"rph,omitempty"`
+	RPD         *Count  `json:"rpd,omitempty"`
+	TPM         *Count  `json:"tpm,omitempty"`
+	TPH         *Count  `json:"tph,omitempty"`
+	TPD         *Count  `json:"tpd,omitempty"`
+	ITPM        *Count  `json:"itpm,omitempty"`
+	OTPM        *Count  `json:"otpm,omitempty"`
+	InFlight    *Count  `json:"in_flight,omitempty"`
+	USDPerDay   float64 `json:"usd_per_day,omitempty" weir:"later"`
+	USDPerMonth float64 `json:"usd_per_month,omitempty" weir:"later"`
+	Window      *Window `json:"window,omitempty"`
+	Burst       *Burst  `json:"burst,omitempty"`
+	Scope       string  `json:"scope,omitempty" weir:"later"`
+	Mode        Mode    `json:"mode,omitzero"`
+	MaxOutput   *Count  `json:"max_output,omitempty"`
+}
+
+// EnvironmentSpec is what an environment is held to: a share of each provider's limits, or limits of its own, or both.
+type EnvironmentSpec struct {
+	Share Share `json:"share,omitempty"`
+	LimitSpec
+}
+
+// TreeSpec is what a request tree may use in all.
+type TreeSpec struct {
+	Tokens   Count    `json:"tokens,omitempty"`
+	Calls    Count    `json:"calls,omitempty"`
+	Retries  Count    `json:"retries,omitempty"`
+	InFlight Count    `json:"in_flight,omitempty"`
+	TTL      Duration `json:"ttl,omitempty"`
+	Floor    Share    `json:"floor,omitempty"`
+}
+
+// LimitsSpec is the limits by tier.
+type LimitsSpec struct {
+	Environment map[string]*EnvironmentSpec `json:"environment,omitempty"`
+	Tenant      map[string]*LimitSpec       `json:"tenant,omitempty"`
+	User        map[string]*LimitSpec       `json:"user,omitempty"`
+	Tree        map[string]*TreeSpec        `json:"tree,omitempty" weir:"later"`
+	Tool        map[string]*LimitSpec       `json:"tool,omitempty"`
+}
+
+// WhoSpec says where a tier's key comes from; the first source that is there wins.
+type WhoSpec struct {
+	Environment []Source `json:"environment,omitempty"`
+	Tenant      []Source `json:"tenant,omitempty"`
+	User        []Source `json:"user,omitempty"`
+	Tree        []Source `json:"tree,omitempty"`
+	Tool        []Source `json:"tool,omitempty"`
+	Class       []Source `json:"class,omitempty"`
+}
+
+// AdaptSpec says how a provider's rate follows what it answers.
+type AdaptSpec struct {
+	Off      bool     `json:"off,omitempty"`
+	Decrease float64  `json:"decrease,omitempty"`
+	Increase Growth   `json:"increase,omitzero"`
+	Cooldown Duration `json:"cooldown,omitempty"`
+	Floor    Share    `json:"floor,omitempty"`
+	Ceiling  Share    `json:"ceiling,omitempty"`
+	Climb    string   `json:"climb,omitempty"`
+}
+
+// RampSpec bounds how fast the rate to a provider may climb.
+type RampSpec struct {
+	Above  Count  `json:"above,omitempty"`
+	Growth Growth `json:"growth,omitzero"`
+}
+
+// StreamSpec says what weir does to streams.
+type StreamSpec struct {
+	IncludeUsage string `json:"include_usage,omitempty"`
+}
+
+// ClassSpec is a priority class.
+type ClassSpec struct {
+	Share   Share    `json:"share,omitempty"`
+	OnLimit string   `json:"on_limit,omitempty"`
+	Wait    Duration `json:"wait,omitempty"`
+	Aging   Duration `json:"aging,omitempty"`
+	Borrow  *bool    `json:"borrow,omitempty"`
+}
+
+// RouteSpec gives requests of a path a class.
+type RouteSpec struct {
+	Match struct {
+		Path string `json:"path"`
+	} `json:"match"`
+	Class   string `json:"class,omitempty"`
+	OnLimit string `json:"on_limit,omitempty"`
+}
+
+// OutputSpec says what is reserved for output.
+type OutputSpec struct {
+	Default *Count `json:"default,omitempty"`
+	Reserve string `json:"reserve,omitempty" weir:"later"`
+	Cap     string `json:"cap,omitempty" weir:"later"`
+}
+
+// PriceSpec is US dollars per million tokens.
+type PriceSpec struct {
+	Input  float64 `json:"input,omitempty"`
+	Cached float64 `json:"cached,omitempty"`
+	Output float64 `json:"output,omitempty"`
+}
+
+// BodySpec bounds what of a body is read.
+type BodySpec struct {
+	Parse *Size `json:"parse,omitempty"`
+}
+
+// SettleSpec says what happens to a reservation when nobody knows what the call has used.
+type SettleSpec struct {
+	Uncertain string `json:"uncertain,omitempty"` // refund | keep
+}
+
+// QueueSpec bounds what waits.
+type QueueSpec struct {
+	Entries Count `json:"entries,omitempty"`
+	Bytes   Size  `json:"bytes,omitempty"`
+}
+
+// FanoutSpec bounds reservations for parallel branches.
+type FanoutSpec struct {
+	Max     Count    `json:"max,omitempty"`
+	TTL     Duration `json:"ttl,omitempty"`
+	PerTree Count    `json:"per_tree,omitempty"`
+}
+
+// HintsSpec says how planners are told what is left.
+type HintsSpec struct {
+	Header bool `json:"header,omitempty"`
+	Inject bool `json:"inject,omitempty"`
+}
+
+// ExplainSpec says whether callers may ask for the buckets they met.
+type ExplainSpec struct {
+	Header bool `json:"header,omitempty"`
+}
+
+// SlotsSpec is how many keys of a tier are held in memory at once.
+type SlotsSpec struct {
+	Tenant Count `json:"tenant,omitempty"`
+	User   Count `json:"user,omitempty"`
+	Tree   Count `json:"tree,omitempty"`
+	Tool   Count `json:"tool,omitempty"`
+}
+
+// FleetSpec says how limits are shared over many Envoys.
+type FleetSpec struct {
+	Scope     string    `json:"scope,omitempty" weir:"later"`
+	Lease     Duration  `json:"lease,omitempty" weir:"later"`
+	Floor     Share     `json:"floor,omitempty" weir:"later"`
+	MaxEnvoys Count     `json:"max_envoys,omitempty" weir:"later"`
+	Forget    Duration  `json:"forget,omitempty" weir:"later"`
+	Jitter    *Duration `json:"jitter,omitempty"`
+}
