@@ -14,6 +14,9 @@ type Trust struct {
 	Nets  []netip.Prefix // addresses of callers
 }
 
+// HasPeers says whether any certificate is believed.
+func (t *Trust) HasPeers() bool { return t.Peers.Len() > 0 }
+
 // Peer says whether a caller with this URI SAN is believed.
 func (t *Trust) Peer(uri string) bool {
 	ok, _ := t.Peers.Lookup(uri)

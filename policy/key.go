@@ -5,13 +5,14 @@ package policy
 import (
 	"encoding/binary"
 	"math/bits"
+	"strconv"
 )
 
 // A Key names the bucket of one tenant, user, tree or tool: a keyed hash of the tier and the nested names. Nobody who does
 // not know the policy's secret can find two names with the same key.
 type Key uint64
 
-// MaxName is the longest name of a tier in bytes; longer ones are cut by who reads them.
+// MaxName is the longest name of a tier in bytes; see [Hasher.Shorten].
 const MaxName = 128
 
 // A Hasher makes keys. The zero value hashes with a known secret.
@@ -31,6 +32,15 @@ func (h Hasher) Key(t Tier, names ...string) Key {
 		b = append(b, n...)
 	}
 	return Key(max(h.sum(b), 1))
+}
+
+// Shorten gives the name, or for one longer than MaxName its beginning and a hash of all of it.
+func (h Hasher) Shorten(name string) string {
+	if len(name) <= MaxName {
+		return name
+	}
+	hash := strconv.FormatUint(h.sum([]byte(name)), 16)
+	return name[:MaxName-17] + "~" + hash
 }
 
 // sum is SipHash-2-4 (Aumasson and Bernstein, 2012).

@@ -36,6 +36,9 @@ func (p *Patterns[V]) Add(pattern string, v V) {
 	})
 }
 
+// Len is the number of entries.
+func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
+
 func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 
 // Lookup finds the value for a name; false if nothing matches.

@@ -128,6 +128,28 @@ func (p *Policy) add(to *Path, s Step) {
 	}
 }
 
+// GuessedInput bounds a guess of the input from the length of a body that nobody read by what the path admits at all: a
+// guess must not refuse for good what might fit.
+func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
+	for i := range path.Len {
+		for _, meter := range path.Steps[i].Limit.Meters {
+			switch meter.Dimension.Unit() {
+			case Tokens:
+				guess = min(guess, meter.Limit()-output)
+			case InputTokens:
+				guess = min(guess, meter.Limit())
+			}
+		}
+	}
+	return max(guess, 0)
+}
+
+// Lowers says whether a caller in environment from can only lose by saying that it is in environment to: its share is no
+// larger, and from has no limits of its own to escape.
+func (p *Policy) Lowers(from, to string) bool {
+	return p.environments[to] != nil && p.environment[from] == nil && p.Share(to) <= p.Share(from)
+}
+
 // Share is an environment's share of the providers' limits; Whole if it has none.
 func (p *Policy) Share(environment string) Share {
 	if e := p.environments[environment]; e != nil && e.Share > 0 {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/tokens"
+)
+
+// An Answer reads a provider's answer as it passes, in chunks of any size, and keeps what it says about usage. Nothing of
+// it is held back or changed.
+type Answer struct {
+	api     API
+	set     *tokens.Set
+	family  tokens.Family
+	usage   Usage
+	output  int64 // tokens of text seen
+	failed  bool  // an error in place of an answer
+	sse     *sseReader
+	scanner *jsonScanner
+}
+
+// Start begins an answer to a call of the API with this content type. Answers of other types are not read.
+func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType string) {
+	*a = Answer{api: api, set: &r.set, family: family, usage: NoUsage()}
+	if !api.Metered() {
+		return
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "text/event-stream":
+		a.sse = new(sseReader)
+	case "application/json":
+		a.scanner = newJSONScanner("usage", "error")
+	}
+}
+
+// Reads says whether the answer is read at all.
+func (a *Answer) Reads() bool { return a.sse != nil || a.scanner != nil }
+
+// Usage is what the provider has said so far.
+func (a *Answer) Usage() Usage { return a.usage }
+
+// Output is how many tokens of output have been seen, for an answer that does not say its usage: counted in a stream, guessed
+// from the length otherwise.
+func (a *Answer) Output() int64 {
+	if a.scanner != nil {
+		return max(a.output, (a.scanner.text+bytesPerToken-1)/bytesPerToken)
+	}
+	return a.output
+}
+
+// Failed says whether the answer was an error although its status was not, with no output before it.
+func (a *Answer) Failed() bool { return a.failed && !a.usage.Said() }
+
+// Feed takes the next chunk.
+func (a *Answer) Feed(chunk []byte) {
+	switch {
+	case a.sse != nil:
+		a.sse.feed(chunk, a.event)
+	case a.scanner != nil:
+		a.scanner.feed(chunk, a.member)
+	}
+}
+
+// End takes the end of the answer.
+func (a *Answer) End() {
+	if a.sse != nil {
+		a.sse.end(a.event)
+	}
+}
+
+func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
+
+// member takes a top-level member of a JSON answer.
+func (a *Answer) member(which int, value []byte) {
+	v := parse(value)
+	if which == 0 {
+		a.usage.merge(v)
+		return
+	}
+	a.failed = v.IsObject()
+}
+
+// event takes the data of one event of a stream.
+func (a *Answer) event(data []byte) {
+	e := parse(data)
+	if !e.IsObject() { // [DONE]
+		return
+	}
+	switch a.api {
+	case Chat, Completions:
+		a.chatEvent(e)
+	case Responses:
+		a.responseEvent(e)
+	case Messages:
+		a.messageEvent(e)
+	}
+}
+
+func (a *Answer) chatEvent(e gjson.Result) {
+	e.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "usage":
+			a.usage.merge(v)
+		case "choices":
+			v.ForEach(func(_, choice gjson.Result) bool {
+				a.saw(choice.Get("text"))
+				a.sawAll(choice.Get("delta"))
+				return true
+			})
+		case "error":
+			a.fail(v)
+		}
+		return true
+	})
+}
+
+func (a *Answer) responseEvent(e gjson.Result) {
+	kind := e.Get("type").Str
+	switch {
+	case strings.HasSuffix(kind, ".delta"):
+		a.saw(e.Get("delta"))
+	case kind == "error" || kind == "response.failed":
+		a.fail(e)
+	}
+	a.usage.merge(e.Get("response.usage"))
+}
+
+func (a *Answer) messageEvent(e gjson.Result) {
+	switch e.Get("type").Str {
+	case "message_start":
+		a.usage.merge(e.Get("message.usage"))
+	case "content_block_delta":
+		a.sawAll(e.Get("delta"))
+	case "message_delta":
+		a.usage.merge(e.Get("usage"))
+	case "error":
+		a.fail(e)
+	}
+}
+
+// fail takes an error; after output it is the end of an answer, before it there was none.
+func (a *Answer) fail(v gjson.Result) {
+	if v.Type != gjson.Null && a.output == 0 {
+		a.failed = true
+	}
+}
+
+// sawAll counts all texts of a delta, whatever their names (content, reasoning, arguments …), but not its labels.
+func (a *Answer) sawAll(delta gjson.Result) {
+	delta.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type", "role", "id", "index", "name", "signature":
+		default:
+			if v.IsObject() || v.IsArray() {
+				a.sawAll(v)
+			} else {
+				a.saw(v)
+			}
+		}
+		return true
+	})
+}
+
+func (a *Answer) saw(v gjson.Result) {
+	if v.Type == gjson.String && len(v.Raw) > 2 {
+		a.output += a.set.CountJSON(a.family, v.Raw[1:len(v.Raw)-1])
+	}
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import "github.com/tidwall/gjson"
+
+func (r *Reader) messages(m *members) int64 {
+	n := perRequest + r.content(m.values[kSystem]) + r.tools(m.values[kTools])
+	m.values[kMessages].ForEach(func(_, msg gjson.Result) bool {
+		n += perMessage + r.content(msg.Get("content"))
+		return true
+	})
+	return n
+}
+
+// document counts a document block: its text if it is text, else a flat guess.
+func (r *Reader) document(source gjson.Result) int64 {
+	switch source.Get("type").Str {
+	case "text":
+		return r.text(source.Get("data"))
+	case "content":
+		return r.content(source.Get("content"))
+	}
+	return perAudioOrFile
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import "github.com/tidwall/gjson"
+
+// What a chat costs beside its texts, as OpenAI's cookbook publishes it ("How to count tokens with tiktoken"): three tokens
+// a message, the role's one, one more for a name, and three that open the answer.
+const (
+	perMessage = 4
+	perName    = 1
+	perRequest = 3
+)
+
+// First guesses, which the estimator of a later version replaces: an image is somewhere between 85 and 3000 tokens, a tool
+// definition about 0.75 of its JSON, a second of audio 10 to 25 tokens at some 20 kB of base64.
+const (
+	perImage          = 1500
+	perAudioOrFile    = 1500
+	toolNumerator     = 3
+	toolDenominator   = 4
+	defaultCompletion = 16 // OpenAI's max_tokens for the old completions
+)
+
+func (r *Reader) chat(m *members) int64 {
+	n := int64(perRequest)
+	m.values[kMessages].ForEach(func(_, msg gjson.Result) bool {
+		n += r.chatMessage(msg)
+		return true
+	})
+	n += r.tools(m.values[kTools]) + r.tools(m.values[kFunctions])
+	n += r.text(m.values[kResponseFormat].Get("json_schema"))
+	return n + r.content(m.values[kPrediction].Get("content"))
+}
+
+func (r *Reader) chatMessage(msg gjson.Result) int64 {
+	if !msg.IsObject() {
+		return perMessage + r.text(msg)
+	}
+	n := int64(perMessage)
+	msg.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "role", "tool_call_id":
+		case "content":
+			n += r.content(v)
+		case "name":
+			n += perName + r.text(v)
+		case "tool_calls":
+			v.ForEach(func(_, call gjson.Result) bool {
+				n += perMessage + r.text(call.Get("function.name")) + r.text(call.Get("function.arguments"))
+				return true
+			})
+		default:
+			n += r.text(v)
+		}
+		return true
+	})
+	return n
+}
+
+// content counts a message's content in any dialect: a string, or a list of parts.
+func (r *Reader) content(v gjson.Result) int64 {
+	if !v.IsArray() {
+		return r.text(v)
+	}
+	var n int64
+	v.ForEach(func(_, part gjson.Result) bool {
+		n += r.part(part)
+		return true
+	})
+	return n
+}
+
+// part counts one part. Base64 never counts as text, except where it stands in a text, where it is text for the model.
+func (r *Reader) part(part gjson.Result) int64 {
+	if !part.IsObject() {
+		return r.text(part)
+	}
+	switch part.Get("type").Str {
+	case "text", "input_text", "output_text":
+		return r.text(part.Get("text"))
+	case "refusal":
+		return r.text(part.Get("refusal"))
+	case "image_url", "input_image", "image":
+		return perImage
+	case "input_audio", "file", "input_file":
+		return perAudioOrFile
+	case "document":
+		return r.document(part.Get("source"))
+	case "tool_use", "server_tool_use":
+		return r.text(part.Get("name")) + r.text(part.Get("input"))
+	case "tool_result":
+		return r.content(part.Get("content"))
+	case "thinking":
+		return r.text(part.Get("thinking"))
+	}
+	return r.text(part)
+}
+
+func (r *Reader) tools(v gjson.Result) int64 {
+	return (r.text(v)*toolNumerator + toolDenominator - 1) / toolDenominator
+}
+
+func (r *Reader) responses(m *members) int64 {
+	n := perRequest + r.text(m.values[kInstructions]) + r.tools(m.values[kTools]) + r.text(m.values[kText].Get("format"))
+	input := m.values[kInput]
+	if !input.IsArray() {
+		return n + perMessage + r.text(input)
+	}
+	input.ForEach(func(_, item gjson.Result) bool {
+		n += perMessage + r.responseItem(item)
+		return true
+	})
+	return n
+}
+
+func (r *Reader) responseItem(item gjson.Result) int64 {
+	switch item.Get("type").Str {
+	case "function_call", "custom_tool_call":
+		return r.text(item.Get("name")) + r.text(item.Get("arguments")) + r.text(item.Get("input"))
+	case "function_call_output", "custom_tool_call_output":
+		return r.content(item.Get("output"))
+	}
+	if content := item.Get("content"); content.Exists() {
+		return r.content(content)
+	}
+	return r.part(item)
+}
+
+// completions counts the old completions and gives the number of prompts.
+func (r *Reader) completions(m *members) (n, prompts int64) {
+	n, prompts = r.prompts(m.values[kPrompt])
+	if m.numbers[kMaxTokens] < 0 {
+		m.numbers[kMaxTokens] = defaultCompletion
+	}
+	return n + r.text(m.values[kSuffix]), prompts
+}
+
+// prompts counts one of the four forms of a prompt: a string, strings, token ids, lists of token ids.
+func (r *Reader) prompts(v gjson.Result) (n, prompts int64) {
+	if !v.IsArray() {
+		return r.text(v), 1
+	}
+	ids := int64(0)
+	v.ForEach(func(_, p gjson.Result) bool {
+		switch {
+		case p.Type == gjson.Number:
+			ids++
+			return true
+		case p.IsArray():
+			p.ForEach(func(_, _ gjson.Result) bool {
+				n++
+				return true
+			})
+		default:
+			n += r.part(p)
+		}
+		prompts++
+		return true
+	})
+	if ids > 0 {
+		prompts++
+	}
+	return n + ids, max(prompts, 1)
+}

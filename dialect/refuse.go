@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// A Refusal is what a caller is told.
+type Refusal struct {
+	policy.Refusal
+	RetryAfter time.Duration // what to wait, spread so that callers do not all come back at once; 0: nothing to say
+	Now        time.Time
+	Detail     string // more to say, in plain text without anything of the caller's
+}
+
+// A Reply is a complete local answer.
+type Reply struct {
+	Status  int
+	Headers [][2]string
+	Body    []byte
+}
+
+// shouldRetryUntil is the longest wait for which callers are told to come back by themselves: beyond it, clients differ in
+// whether they sleep for hours, give up or come back at once (RATIONALE.md, "Why x-should-retry: false?").
+const shouldRetryUntil = time.Minute
+
+// Refuse makes the answer to a refused call in the form that clients of the dialect read.
+func (d Dialect) Refuse(r *Refusal) Reply {
+	p := Reply{Status: r.Reason.Status()}
+	p.add("content-type", "application/json")
+	p.add("x-weir-decision", policy.Deny.String())
+	p.add("x-weir-reason", r.Reason.String())
+	if r.Limit > 0 {
+		p.add("x-weir-tier", r.Tier.String())
+		p.add("x-weir-dimension", r.Dimension.String())
+		d.limitHeaders(&p, r)
+	}
+	p.add("x-should-retry", strconv.FormatBool(r.mayRetry()))
+	if r.RetryAfter > 0 {
+		p.add("retry-after", strconv.FormatInt(ceilSeconds(r.RetryAfter), 10))
+		p.add("retry-after-ms", strconv.FormatInt(ceilMillis(r.RetryAfter), 10))
+	}
+	p.Body = d.body(r)
+	return p
+}
+
+func (p *Reply) add(name, value string) { p.Headers = append(p.Headers, [2]string{name, value}) }
+
+func (r *Refusal) mayRetry() bool {
+	switch r.Reason {
+	case policy.LimitExceeded:
+		return r.RetryAfter <= shouldRetryUntil
+	case policy.CASContention, policy.Internal:
+		return true
+	}
+	return false
+}
+
+func ceilSeconds(d time.Duration) int64 { return int64(max((d+time.Second-1)/time.Second, 1)) }
+
+func ceilMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+// limitHeaders says which limit refused, and what of it is left: in IETF form (draft-ietf-httpapi-ratelimit-headers) and in
+// the provider's.
+func (d Dialect) limitHeaders(p *Reply, r *Refusal) {
+	limit, left := strconv.FormatInt(r.Limit, 10), strconv.FormatInt(max(r.Remaining, 0), 10)
+	name := `"` + r.Tier.String() + "-" + r.Dimension.String() + `"`
+	window := ""
+	if r.Window > 0 {
+		window = ";w=" + strconv.FormatInt(ceilSeconds(r.Window), 10)
+	}
+	p.add("ratelimit-policy", name+";q="+limit+window)
+	if r.Reason == policy.RequestTooLarge {
+		return
+	}
+	p.add("ratelimit", name+";r="+left+";t="+strconv.FormatInt(ceilSeconds(r.Wait), 10))
+	if r.Dimension == policy.InFlight {
+		return
+	}
+	switch d {
+	case OpenAI:
+		unit := "tokens"
+		if r.Dimension.Unit() == policy.Requests {
+			unit = "requests"
+		}
+		p.add("x-ratelimit-limit-"+unit, limit)
+		p.add("x-ratelimit-remaining-"+unit, left)
+		p.add("x-ratelimit-reset-"+unit, r.Wait.Round(time.Millisecond).String())
+	case Anthropic:
+		prefix := "anthropic-ratelimit-" + anthropicUnits[r.Dimension.Unit()] + "-"
+		p.add(prefix+"limit", limit)
+		p.add(prefix+"remaining", left)
+		p.add(prefix+"reset", r.Now.Add(r.Wait).UTC().Format(time.RFC3339))
+	}
+}
+
+var anthropicUnits = map[policy.Unit]string{
+	policy.Requests: "requests", policy.Tokens: "tokens", policy.InputTokens: "input-tokens", policy.OutputTokens: "output-tokens",
+}

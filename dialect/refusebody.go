@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// body writes the error object. All that goes into it is fixed text and numbers: nothing of the request is ever repeated,
+// so nothing needs escaping and no prompt or key can leak.
+func (d Dialect) body(r *Refusal) []byte {
+	b := make([]byte, 0, 512)
+	if d == Anthropic {
+		b = append(b, `{"type":"error","error":{"type":"`...)
+		b = append(b, anthropicType(r.Reason)...)
+		b = append(b, `","message":"`...)
+		b = append(b, message(r)...)
+		b = append(b, '"')
+	} else {
+		b = append(b, `{"error":{"message":"`...)
+		b = append(b, message(r)...)
+		b = append(b, `","type":"`...)
+		b = append(b, openAIType(r)...)
+		b = append(b, `","param":null,"code":"`...)
+		b = append(b, code(r.Reason)...)
+		b = append(b, '"')
+	}
+	return append(append(b, `,"weir":`...), append(details(r), "}}"...)...)
+}
+
+// details says the same for programs, in one form for all dialects.
+func details(r *Refusal) []byte {
+	b := append([]byte(nil), `{"decision":"deny","reason":"`...)
+	b = append(append(b, r.Reason.String()...), '"')
+	if r.Limit > 0 {
+		b = append(append(b, `,"tier":"`...), r.Tier.String()...)
+		b = append(append(b, `","dimension":"`...), r.Dimension.String()...)
+		b = strconv.AppendInt(append(b, `","limit":`...), r.Limit, 10)
+		if r.Window > 0 {
+			b = strconv.AppendInt(append(b, `,"window_s":`...), ceilSeconds(r.Window), 10)
+		}
+	}
+	if r.RetryAfter > 0 {
+		b = strconv.AppendInt(append(b, `,"retry_after_ms":`...), ceilMillis(r.RetryAfter), 10)
+	}
+	return append(b, '}')
+}
+
+// message is for people and models. That of a refusal which waiting cannot help avoids the words and the number that make
+// libraries take it for something to try again (case reply-07).
+func message(r *Refusal) string {
+	const who = "Refused by weir, not by the provider: "
+	s := ""
+	switch r.Reason {
+	case policy.LimitExceeded, policy.QuotaExhausted:
+		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + " is used up."
+	case policy.RequestTooLarge:
+		s = who + "the request needs more than the " + r.Tier.String() + " limit of " + amount(r) +
+			" ever admits. Make it smaller, or declare less output."
+	case policy.CASContention:
+		s = who + "too many requests at the same bucket at once."
+	case policy.NotMetered:
+		s = who + "what this path costs cannot be counted, and the policy does not name it as unmetered."
+	case policy.UnknownPrefix:
+		s = who + "no provider has this path prefix."
+	case policy.BadIdentity:
+		s = who + "an identity header came twice."
+	default:
+		s = who + "it failed inside."
+	}
+	if r.Detail != "" {
+		s += " " + r.Detail
+	}
+	if r.RetryAfter > 0 {
+		s += " Try again in " + time.Duration(ceilMillis(r.RetryAfter)*int64(time.Millisecond)).String() + "."
+	}
+	return s
+}
+
+// amount says a limit in words: 10000 tokens in 1m0s (tpm).
+func amount(r *Refusal) string {
+	n := strconv.FormatInt(r.Limit, 10)
+	if r.Dimension == policy.InFlight {
+		return n + " requests in flight (in_flight)"
+	}
+	unit := [...]string{" requests", " tokens", " input tokens", " output tokens"}[r.Dimension.Unit()]
+	return n + unit + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
+}
+
+// code is OpenAI's own where there is one, so that libraries raise their RateLimitError; weir's reason otherwise.
+func code(r policy.Reason) string {
+	if r == policy.LimitExceeded {
+		return "rate_limit_exceeded"
+	}
+	return r.String()
+}
+
+func openAIType(r *Refusal) string {
+	switch {
+	case r.Reason.Status() == 429 && r.Dimension.Unit() == policy.Requests:
+		return "requests"
+	case r.Reason.Status() == 429:
+		return "tokens"
+	case r.Reason == policy.Internal:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+func anthropicType(r policy.Reason) string {
+	switch r.Status() {
+	case 429:
+		return "rate_limit_error"
+	case 413:
+		return "request_too_large"
+	case 404:
+		return "not_found_error"
+	case 403:
+		return "permission_error"
+	case 400:
+		return "invalid_request_error"
+	}
+	return "api_error"
+}

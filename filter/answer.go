@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+)
+
+// ResponseHeaders takes the headers of the answer; end: there is no body. Local replies of our own come here, too.
+func (s *Stream) ResponseHeaders(end bool) (a Action) {
+	defer s.guardAnswer("response_headers")
+	if s.phase == refused {
+		return Continue
+	}
+	contentType := ""
+	for _, h := range s.vm.host.ResponseHeaders() {
+		switch {
+		case h[0] == ":status":
+			s.status, _ = strconv.Atoi(h[1])
+		case h[0] == "content-type":
+			contentType = h[1]
+		case strings.HasPrefix(h[0], "x-weir-"):
+			s.vm.host.RemoveResponseHeader(h[0])
+		}
+	}
+	if s.phase == sent && s.status < 300 {
+		s.vm.reader.Start(&s.answer, s.api, s.request.Family, contentType)
+	}
+	if end {
+		s.settle(true)
+	}
+	return Continue
+}
+
+// ResponseBody takes a chunk of the answer, which passes on unchanged; end: it is complete.
+func (s *Stream) ResponseBody(size int, end bool) (a Action) {
+	defer s.guardAnswer("response_body")
+	if s.phase != sent {
+		return Continue
+	}
+	if size > 0 && s.answer.Reads() {
+		s.answer.Feed(s.vm.host.ResponseBody(size))
+	}
+	if end {
+		s.settle(true)
+	}
+	return Continue
+}
+
+// guardAnswer recovers from a panic in reading an answer, which passes on, unread from here.
+func (s *Stream) guardAnswer(callback string) {
+	if r := recover(); r != nil {
+		s.vm.report(callback, r)
+		s.answer = dialect.Answer{}
+	}
+}
+
+// ResponseTrailers takes the end of an answer that has trailers.
+func (s *Stream) ResponseTrailers() (a Action) {
+	defer s.vm.guard("response_trailers")
+	s.settle(true)
+	return Continue
+}
+
+// Done takes the end of the stream, whatever it was.
+func (s *Stream) Done() {
+	defer s.vm.guard("done")
+	s.settle(false)
+}
+
+// settle makes the reservation count as what was used, once. complete: the answer came to its end.
+func (s *Stream) settle(complete bool) {
+	if s.phase != sent {
+		return
+	}
+	s.phase = settled
+	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.charge(complete))
+}
+
+// charge is what the call counts as. If it fails, the call counts as reserved: what it holds is given back in any case.
+func (s *Stream) charge(complete bool) (actual policy.Cost) {
+	actual = s.reservation.Cost
+	defer s.vm.guard("charge")
+	s.answer.End()
+	o := policy.Outcome{Ending: s.ending(complete), Input: -1, Output: -1, OutputSeen: s.answer.Output()}
+	u := s.answer.Usage()
+	o.Input, o.Output = u.Charged(), u.Output
+	if s.request.How == dialect.Length {
+		o.InputGuessed = dialect.ByLength(s.bytes).Input
+	}
+	c, source := o.Charge(actual, s.plugin.policy.Keep)
+	if !s.api.Metered() {
+		c.Input, c.Output = 0, 0
+	}
+	s.vm.count(metricEndings, "ending", o.Ending.String())
+	s.vm.count(metricCharges, "source", source.String())
+	return c
+}
+
+func (s *Stream) ending(complete bool) policy.Ending {
+	switch {
+	case s.status == 0:
+		return policy.Left
+	case s.status == 413 && s.vm.host.Property("response", "code_details") == "request_payload_too_large":
+		return policy.NotSent // Envoy's own
+	case s.status >= 500:
+		return policy.Broken
+	case s.status >= 300, s.answer.Failed():
+		return policy.Rejected
+	case complete:
+		return policy.Complete
+	}
+	return policy.Cut
+}

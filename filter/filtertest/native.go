@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filtertest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirproxy/weir/filter"
+)
+
+// native runs the filter's Go code.
+type native struct {
+	worker *Worker
+	vm     *filter.VM
+	plugin *filter.Plugin
+}
+
+func newNative(w *Worker) *native { return &native{worker: w, vm: filter.NewVM(nativeHost{w})} }
+
+func (n *native) configure(policy []byte) (err error) {
+	p, err := n.vm.Configure(policy)
+	if err == nil {
+		n.plugin = p
+	}
+	return err
+}
+
+func (n *native) tick() { n.vm.Tick() }
+
+func (n *native) close() {}
+
+func (n *native) open(*Exchange) callbacks { return nativeStream{n.plugin.NewStream()} }
+
+type nativeStream struct{ s *filter.Stream }
+
+func (c nativeStream) requestHeaders(_ int, end bool) bool  { return bool(c.s.RequestHeaders(end)) }
+func (c nativeStream) requestBody(size int, end bool) bool  { return bool(c.s.RequestBody(size, end)) }
+func (c nativeStream) requestTrailers(int) bool             { return bool(c.s.RequestTrailers()) }
+func (c nativeStream) responseHeaders(_ int, end bool) bool { return bool(c.s.ResponseHeaders(end)) }
+func (c nativeStream) responseBody(size int, end bool) bool { return bool(c.s.ResponseBody(size, end)) }
+func (c nativeStream) responseTrailers(int) bool            { return bool(c.s.ResponseTrailers()) }
+func (c nativeStream) done()                                { c.s.Done() }
+
+// nativeHost is the host of one worker.
+type nativeHost struct{ w *Worker }
+
+func (h nativeHost) Now() int64      { return h.w.process.Clock }
+func (h nativeHost) Wall() time.Time { return h.w.process.Wall }
+
+func (h nativeHost) Get(key string) ([]byte, uint32, bool) {
+	h.w.process.check("get_shared_data")
+	return h.w.process.Store.Get(key)
+}
+
+func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
+	h.w.process.check("set_shared_data")
+	return h.w.process.Store.Set(key, value, cas)
+}
+
+func (h nativeHost) RequestHeaders() [][2]string {
+	h.w.process.check("request_headers")
+	return slices.Clone(h.w.current.Headers)
+}
+
+func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
+func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeRequest(name) }
+
+func (h nativeHost) RequestBody(size int) []byte {
+	h.w.process.check("request_body")
+	return slices.Clone(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
+}
+
+func (h nativeHost) ResponseHeaders() [][2]string {
+	h.w.process.check("response_headers")
+	return slices.Clone(h.w.current.answer)
+}
+
+func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }
+
+func (h nativeHost) ResponseBody(size int) []byte {
+	h.w.process.check("response_body")
+	return slices.Clone(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
+}
+
+func (h nativeHost) Property(path ...string) string { return h.w.current.property(path...) }
+
+func (h nativeHost) Reply(status int, headers [][2]string, body []byte) {
+	h.w.process.check("reply")
+	h.w.current.reply(status, headers, body)
+}
+
+func (h nativeHost) Count(m *filter.Metric) {
+	h.w.process.check("count")
+	h.w.process.Metrics[m.Name]++
+}
+
+func (h nativeHost) Log(_ filter.Level, message string) {
+	h.w.process.Logs = append(h.w.process.Logs, message)
+}

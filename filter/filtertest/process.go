@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package filtertest is an Envoy for tests of the filter: shared data with Envoy's compare-and-swap rules, a clock that is
+// moved by hand, callbacks in Envoy's order. Its workers run the filter's Go code itself or the compiled wasm, so that each
+// test runs both ways.
+package filtertest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirproxy/weir/policy/policytest"
+)
+
+// A Process is what all workers of an Envoy share.
+type Process struct {
+	Store   *policytest.Store
+	Clock   int64 // ns, monotonic
+	Wall    time.Time
+	Metrics map[string]int
+	Logs    []string
+
+	// Fail, if set, is asked before each host call of a name (as "request_headers"); true makes the call panic.
+	Fail func(call string) bool
+
+	workers []*Worker
+}
+
+// NewProcess starts an Envoy with so many workers, of the wasm module if that is not nil.
+func NewProcess(module *Module, workers int) (*Process, error) {
+	p := &Process{
+		Store: policytest.NewStore(), Clock: int64(time.Hour), Wall: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
+		Metrics: map[string]int{},
+	}
+	for range workers {
+		w := &Worker{process: p}
+		var err error
+		if w.vm, err = newVM(w, module); err != nil {
+			return nil, err
+		}
+		p.workers = append(p.workers, w)
+	}
+	return p, nil
+}
+
+func newVM(w *Worker, module *Module) (vm, error) {
+	if module == nil {
+		return newNative(w), nil
+	}
+	return module.start(w)
+}
+
+// Close ends the process.
+func (p *Process) Close() {
+	for _, w := range p.workers {
+		w.vm.close()
+	}
+}
+
+// Worker gives one of the workers.
+func (p *Process) Worker(i int) *Worker { return p.workers[i%len(p.workers)] }
+
+// Configure gives all workers a policy, as JSON.
+func (p *Process) Configure(policy []byte) error {
+	for i, w := range p.workers {
+		if err := w.vm.configure(policy); err != nil {
+			return fmt.Errorf("worker %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Sleep moves the clock, with all ticks that come in the time.
+func (p *Process) Sleep(d time.Duration) {
+	const tick = 5 * time.Second
+	for d > 0 {
+		step := min(d, tick)
+		p.Clock += int64(step)
+		p.Wall = p.Wall.Add(step)
+		d -= step
+		for _, w := range p.workers {
+			if !w.Dead {
+				w.vm.tick()
+			}
+		}
+	}
+}
+
+// Metric adds up all counters whose name begins with prefix.
+func (p *Process) Metric(prefix string) (n int) {
+	for name, v := range p.Metrics {
+		if strings.HasPrefix(name, prefix) {
+			n += v
+		}
+	}
+	return n
+}
+
+func (p *Process) check(call string) {
+	if p.Fail != nil && p.Fail(call) {
+		panic("host call failed: " + call)
+	}
+}
+
+// A Worker is one of Envoy's threads, with a VM of its own.
+type Worker struct {
+	Dead bool // its VM has trapped: it ticks no more
+
+	process *Process
+	vm      vm
+	current *Exchange // whose callback is running
+}
+
+// A vm runs the filter.
+type vm interface {
+	configure(policy []byte) error
+	open(x *Exchange) callbacks
+	tick()
+	close()
+}
+
+// callbacks are those of one stream; each says whether it pauses.
+type callbacks interface {
+	requestHeaders(n int, end bool) bool
+	requestBody(size int, end bool) bool
+	requestTrailers(n int) bool
+	responseHeaders(n int, end bool) bool
+	responseBody(size int, end bool) bool
+	responseTrailers(n int) bool
+	done()
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filtertest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+// A Module is the compiled filter.
+type Module struct {
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	started  int
+	workers  map[string]*Worker // by module instance
+}
+
+// Compile reads and compiles a wasm file.
+func Compile(file string) (*Module, error) {
+	code, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("no compiled filter, run make build: %w", err)
+	}
+	ctx := context.Background()
+	m := &Module{runtime: wazero.NewRuntime(ctx), workers: map[string]*Worker{}}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
+		return nil, err
+	}
+	if err := m.defineHost(ctx); err != nil {
+		return nil, err
+	}
+	m.compiled, err = m.runtime.CompileModule(ctx, code)
+	return m, err
+}
+
+// Contexts of a VM: one plugin context for each configuration, then one for each stream.
+type wasmVM struct {
+	module  api.Module
+	worker  *Worker
+	plugins uint64 // context of the newest
+	next    uint64
+	config  []byte
+}
+
+func (m *Module) start(w *Worker) (*wasmVM, error) {
+	m.started++
+	name := fmt.Sprint("vm", m.started)
+	m.workers[name] = w
+	p := w.process
+	ctx := context.Background()
+	mod, err := m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName(name).
+		WithStartFunctions("_initialize").WithStderr(os.Stderr).WithRandSource(randomSource()).
+		WithNanotime(func() int64 { return p.Clock }, 1).
+		WithWalltime(func() (int64, int32) { return p.Wall.Unix(), int32(p.Wall.Nanosecond()) }, 1))
+	if err != nil {
+		return nil, err
+	}
+	return &wasmVM{module: mod, worker: w, next: 1}, nil
+}
+
+func randomSource() io.Reader {
+	f, err := os.Open("/dev/urandom")
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func (v *wasmVM) call(name string, args ...uint64) uint64 {
+	r, err := v.module.ExportedFunction(name).Call(context.Background(), args...)
+	if err != nil {
+		v.worker.Dead = true
+		panic(fmt.Sprintf("the VM trapped in %s: %v", name, err))
+	}
+	if len(r) == 0 {
+		return 0
+	}
+	return r[0]
+}
+
+func (v *wasmVM) newContext(parent uint64) uint64 {
+	id := v.next
+	v.next++
+	v.call("proxy_on_context_create", id, parent)
+	return id
+}
+
+func (v *wasmVM) configure(policy []byte) error {
+	old := v.plugins
+	id := v.newContext(0)
+	if old == 0 {
+		v.call("proxy_on_vm_start", id, 0)
+	}
+	v.config = policy
+	if v.call("proxy_on_configure", id, uint64(len(policy))) == 0 {
+		return fmt.Errorf("the filter refuses the policy: %v", v.worker.process.Logs)
+	}
+	v.plugins = id
+	return nil
+}
+
+func (v *wasmVM) tick() { v.call("proxy_on_tick", v.plugins) }
+
+func (v *wasmVM) close() { _ = v.module.Close(context.Background()) }
+
+func (v *wasmVM) open(*Exchange) callbacks { return wasmStream{v, v.newContext(v.plugins)} }
+
+type wasmStream struct {
+	v  *wasmVM
+	id uint64
+}
+
+func flag(end bool) uint64 {
+	if end {
+		return 1
+	}
+	return 0
+}
+
+func (s wasmStream) requestHeaders(n int, end bool) bool {
+	return s.v.call("proxy_on_request_headers", s.id, uint64(n), flag(end)) != 0
+}
+
+func (s wasmStream) requestBody(size int, end bool) bool {
+	return s.v.call("proxy_on_request_body", s.id, uint64(size), flag(end)) != 0
+}
+
+func (s wasmStream) requestTrailers(n int) bool {
+	return s.v.call("proxy_on_request_trailers", s.id, uint64(n)) != 0
+}
+
+func (s wasmStream) responseHeaders(n int, end bool) bool {
+	return s.v.call("proxy_on_response_headers", s.id, uint64(n), flag(end)) != 0
+}
+
+func (s wasmStream) responseBody(size int, end bool) bool {
+	return s.v.call("proxy_on_response_body", s.id, uint64(size), flag(end)) != 0
+}
+
+func (s wasmStream) responseTrailers(n int) bool {
+	return s.v.call("proxy_on_response_trailers", s.id, uint64(n)) != 0
+}
+
+func (s wasmStream) done() {
+	s.v.call("proxy_on_done", s.id)
+	s.v.call("proxy_on_log", s.id)
+	s.v.call("proxy_on_delete", s.id)
+}

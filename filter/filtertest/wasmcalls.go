@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filtertest
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+func (m *Module) getSharedData(_ context.Context, mod api.Module, key, keySize, value, size, cas uint32) uint32 {
+	g := m.guest(mod)
+	b, version, ok := g.w.process.Store.Get(g.string(key, keySize))
+	if !ok {
+		return statusNotFound
+	}
+	g.put32(cas, version)
+	return g.give(b, value, size)
+}
+
+func (m *Module) setSharedData(_ context.Context, mod api.Module, key, keySize, value, size, cas uint32) uint32 {
+	g := m.guest(mod)
+	if !g.w.process.Store.Set(g.string(key, keySize), g.bytes(value, size), cas) {
+		return statusCasMismatch
+	}
+	return statusOK
+}
+
+func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	if which == mapRequestHeaders {
+		return g.give(encodePairs(g.w.current.Headers), ptr, size)
+	}
+	return g.give(encodePairs(g.w.current.answer), ptr, size)
+}
+
+func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, nameSize, value, valueSize uint32) uint32 {
+	g := m.guest(mod)
+	if which == mapRequestHeaders {
+		g.w.current.setRequest(g.string(name, nameSize), g.string(value, valueSize))
+	}
+	return statusOK
+}
+
+func (m *Module) removeHeader(_ context.Context, mod api.Module, which, name, nameSize uint32) uint32 {
+	g := m.guest(mod)
+	switch which {
+	case mapRequestHeaders:
+		g.w.current.removeRequest(g.string(name, nameSize))
+	case mapResponseHeaders:
+		g.w.current.removeResponse(g.string(name, nameSize))
+	}
+	return statusOK
+}
+
+func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, most, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	var b []byte
+	switch which {
+	case bufferRequestBody:
+		b = g.w.current.buffer
+	case bufferResponseBody:
+		b = g.w.current.chunk
+	case bufferPluginConfig:
+		b = g.w.vm.(*wasmVM).config
+	}
+	b = b[min(int(start), len(b)):]
+	b = b[:min(int(most), len(b))]
+	if len(b) == 0 {
+		return statusNotFound
+	}
+	return g.give(b, ptr, size)
+}
+
+func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	v := g.w.current.property(strings.Split(g.string(path, pathSize), "\x00")...)
+	if v == "" {
+		return statusNotFound
+	}
+	return g.give([]byte(v), ptr, size)
+}
+
+// Metric ids are indexes into this list, one for each VM in Envoy, one for all here.
+var metricNames = []string{""}
+
+func (m *Module) defineMetric(_ context.Context, mod api.Module, _, name, size, id uint32) uint32 {
+	g := m.guest(mod)
+	metricNames = append(metricNames, g.string(name, size))
+	g.put32(id, uint32(len(metricNames)-1))
+	return statusOK
+}
+
+func (m *Module) incrementMetric(_ context.Context, mod api.Module, id uint32, by int64) uint32 {
+	m.guest(mod).w.process.Metrics[metricNames[id]] += int(by)
+	return statusOK
+}
+
+func (m *Module) reply(_ context.Context, mod api.Module, status, _, _, body, bodySize, headers, headersSize uint32, _ int32) uint32 {
+	g := m.guest(mod)
+	g.w.current.reply(int(status), decodePairs(g.bytes(headers, headersSize)), g.bytes(body, bodySize))
+	return statusOK
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// A Host is what the filter needs of Envoy. Calls about headers, bodies and properties mean the stream whose callback is
+// running.
+type Host interface {
+	policy.Store // shared data
+
+	Now() int64      // ns of a monotonic clock that all VMs of the process share
+	Wall() time.Time // for what callers are told, never for a decision
+
+	RequestHeaders() [][2]string
+	SetRequestHeader(name, value string)
+	RemoveRequestHeader(name string)
+	RequestBody(size int) []byte // the first size bytes of what is buffered
+
+	ResponseHeaders() [][2]string
+	RemoveResponseHeader(name string)
+	ResponseBody(size int) []byte
+
+	Property(path ...string) string // empty if it is not there
+	Reply(status int, headers [][2]string, body []byte)
+
+	Count(m *Metric) // adds one to a counter
+	Log(level Level, message string)
+}
+
+// An Action is what Envoy does after a callback.
+type Action bool
+
+// Actions.
+const (
+	Continue Action = false
+	Pause    Action = true // hold headers or buffer the body until a later callback continues
+)
+
+// A Level is how bad a log message is.
+type Level uint8
+
+// Levels.
+const (
+	Info Level = iota
+	Warn
+	Error
+)
+
+// A Metric is a counter with a fixed name. Labels are part of the name, as Envoy's stats have none; the bootstrap's
+// stats_tags make labels of them.
+type Metric struct {
+	Name string
+	ID   uint32 // the host's, 0 before the first use
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy"
+)
+
+// An asker finds out who sent a request. It asks Envoy for no more than the policy's sources need.
+type asker struct {
+	host    Host
+	policy  *policy.Policy
+	headers [][2]string
+	body    []byte // nil if it was not read
+
+	known   bool // whether trusted has been found out
+	trusted bool
+}
+
+// identityHeaders lists the headers that name tiers.
+func identityHeaders(w *policy.WhoSpec) (names []string) {
+	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
+		for _, s := range sources {
+			if s.Kind == policy.FromHeader && !slices.Contains(names, s.Arg) {
+				names = append(names, s.Arg)
+			}
+		}
+	}
+	return names
+}
+
+// doubled says whether one of the names comes twice.
+func doubled(headers [][2]string, names []string) bool {
+	for _, n := range names {
+		seen := false
+		for _, h := range headers {
+			if h[0] == n {
+				if seen {
+					return true
+				}
+				seen = true
+			}
+		}
+	}
+	return false
+}
+
+// caller identifies the caller on all tiers.
+func (a *asker) caller() policy.Caller {
+	w := &a.policy.Who
+	return policy.Caller{
+		Environment: a.environment(w.Environment),
+		Tenant:      a.first(w.Tenant),
+		User:        a.first(w.User),
+		Tree:        a.first(w.Tree),
+		Tool:        a.first(w.Tool),
+		Class:       a.first(w.Class),
+	}
+}
+
+// first gives the key from the first source that has one and is believed. Who cannot be identified shares the key unknown.
+func (a *asker) first(sources []policy.Source) string {
+	for _, s := range sources {
+		if s.NeedsTrust() && !a.believed() {
+			continue
+		}
+		if name := a.read(s); name != "" {
+			return a.policy.Hasher.Shorten(name)
+		}
+	}
+	return policy.Unknown
+}
+
+// environment is first, but a caller that is not trusted may choose an environment with a smaller share than it would
+// have without: who says that it is CI is believed.
+func (a *asker) environment(sources []policy.Source) string {
+	name := a.first(sources)
+	if a.believed() {
+		return name
+	}
+	for _, s := range sources {
+		if s.NeedsTrust() {
+			if claimed := a.read(s); claimed != "" && a.policy.Lowers(name, claimed) {
+				return claimed
+			}
+		}
+	}
+	return name
+}
+
+func (a *asker) read(s policy.Source) string {
+	switch s.Kind {
+	case policy.FromHeader:
+		return a.header(s.Arg)
+	case policy.FromBody:
+		return bodyMember(a.body, s.Arg)
+	case policy.FromAPIKey:
+		return a.apiKey()
+	case policy.FromPeer:
+		return a.host.Property("connection", "uri_san_peer_certificate")
+	case policy.FromClaim:
+		return a.claim(s.Arg)
+	case policy.FromSourceIP:
+		if addr, ok := a.address(); ok {
+			return addr.String()
+		}
+	case policy.FromTraceID:
+		return traceID(a.header("traceparent"))
+	case policy.FromDefault:
+		return s.Arg
+	}
+	return ""
+}
+
+func (a *asker) header(name string) string {
+	for _, h := range a.headers {
+		if h[0] == name {
+			return strings.TrimSpace(h[1])
+		}
+	}
+	return ""
+}
+
+// bodyMember reads a string or number of the body.
+func bodyMember(body []byte, path string) string {
+	if len(body) == 0 {
+		return ""
+	}
+	v := gjson.Get(unsafe.String(unsafe.SliceData(body), len(body)), path)
+	if v.Type != gjson.String && v.Type != gjson.Number {
+		return ""
+	}
+	return strings.Clone(v.String())
+}
+
+// apiKey is a keyed hash of the credential, so that the credential itself is nowhere kept or shown.
+func (a *asker) apiKey() string {
+	for _, name := range []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"} {
+		if key := a.header(name); key != "" {
+			m := hmac.New(sha256.New, []byte(a.policy.Secret))
+			m.Write([]byte(strings.TrimPrefix(key, "Bearer ")))
+			return "key-" + hex.EncodeToString(m.Sum(nil)[:16])
+		}
+	}
+	return ""
+}
+
+// claim reads a claim of the token that Envoy's jwt_authn filter has checked, from payload_in_metadata: jwt_payload.
+func (a *asker) claim(path string) string {
+	p := append([]string{"metadata", "filter_metadata", "envoy.filters.http.jwt_authn", "jwt_payload"}, strings.Split(path, ".")...)
+	return a.host.Property(p...)
+}
+
+// traceID is the second field of a W3C traceparent.
+func traceID(traceparent string) string {
+	parts := strings.Split(traceparent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" {
+		return ""
+	}
+	return parts[1]
+}
+
+// address is where the caller's connection comes from.
+func (a *asker) address() (netip.Addr, bool) {
+	ap, err := netip.ParseAddrPort(a.host.Property("source", "address"))
+	return ap.Addr().Unmap(), err == nil
+}
+
+// believed says whether the caller's identity headers count.
+func (a *asker) believed() bool {
+	if !a.known {
+		a.known, a.trusted = true, a.askTrust()
+	}
+	return a.trusted
+}
+
+func (a *asker) askTrust() bool {
+	t := &a.policy.Trust
+	if t.All {
+		return true
+	}
+	if t.HasPeers() {
+		if uri := a.host.Property("connection", "uri_san_peer_certificate"); uri != "" && t.Peer(uri) {
+			return true
+		}
+	}
+	if len(t.Nets) == 0 {
+		return false
+	}
+	addr, ok := a.address()
+	return ok && t.Addr(addr)
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weirproxy/weir/filter/filtertest"
+)
+
+// withWho is the one policy with other sources and trust.
+func withWho(trust, who string) string {
+	return strings.Replace(onePolicy, `"trust":["all"]`, `"trust":[`+trust+`],"who":`+who, 1)
+}
+
+// ask sends a chat with these headers and properties and ends it with 1000 tokens used.
+func ask(p *filtertest.Process, body string, headers [][2]string, properties map[string]string) *filtertest.Exchange {
+	if body == "" {
+		body = `{"model":"gpt-4o","max_tokens":1000,"messages":[{"role":"user","content":"hi"}]}`
+	}
+	x := p.Worker(0).Open(filtertest.Request{
+		Path: "/openai/v1/chat/completions", Body: []byte(body), Properties: properties,
+		Headers: append([][2]string{{"content-type", "application/json"}}, headers...),
+	})
+	if x.Sent {
+		x.Answer(200, `{"usage":{"prompt_tokens":8,"completion_tokens":992}}`)
+	}
+	return x
+}
+
+// Each source names the tenant; the first that is there wins.
+func TestSources(t *testing.T) {
+	const who = `{"tenant":["header x-tenant","body user","body metadata.user_id","claim sub","peer","trace-id","api-key","source-ip"]}`
+	peer := map[string]string{"connection.uri_san_peer_certificate": "spiffe://mesh/a"}
+	rows := []struct {
+		name       string
+		body       string
+		headers    [][2]string
+		properties map[string]string
+	}{
+		{"header", "", [][2]string{{"x-tenant", "t"}, {"authorization", "Bearer k"}}, peer},
+		{"body", `{"model":"gpt-4o","user":"u","messages":[]}`, nil, peer},
+		{"nested body", `{"model":"gpt-4o","metadata":{"user_id":"u2"},"messages":[]}`, nil, peer},
+		{"claim", "", nil, map[string]string{"metadata.filter_metadata.envoy.filters.http.jwt_authn.jwt_payload.sub": "c"}},
+		{"peer", "", nil, peer},
+		{"trace", "", [][2]string{{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}, nil},
+		{"key", "", [][2]string{{"authorization", "Bearer k"}}, nil},
+		{"key of another kind", "", [][2]string{{"x-api-key", "k2"}}, nil},
+		{"address", "", nil, map[string]string{"source.address": "10.1.2.3:4567"}},
+		{"nothing", "", nil, nil},
+	}
+	both(t, 1, withWho(`"all"`, who), func(t *testing.T, p *filtertest.Process) {
+		for i, row := range rows {
+			ask(p, row.body, row.headers, row.properties)
+			for j, other := range rows {
+				x := ask(p, `{"model":"gpt-4o","max_tokens":99992,"messages":[{"role":"user","content":"hi"}],`+strings.TrimPrefix(probeBody(other.body), "{"), other.headers, other.properties)
+				if denied := x.Reply != nil; denied != (j <= i) {
+					t.Errorf("after %s, %s is denied: %v", row.name, other.name, denied)
+				}
+				if x.Reply == nil { // it was admitted and counts 1000 now; undo by time
+					p.Sleep(120e9)
+					for _, again := range rows[:i+1] {
+						ask(p, again.body, again.headers, again.properties)
+					}
+				}
+			}
+		}
+	})
+}
+
+// probeBody gives the members of a body that name somebody.
+func probeBody(body string) string {
+	switch {
+	case strings.Contains(body, "metadata"):
+		return `{"metadata":{"user_id":"u2"}}`
+	case strings.Contains(body, "user"):
+		return `{"user":"u"}`
+	}
+	return `{"x":1}`
+}
+
+// Whoever is not trusted cannot name itself: it shares the key unknown, or what the next source says.
+func TestForgedHeaders(t *testing.T) {
+	const trust = `"spiffe://mesh/agents/*","10.0.0.0/8","192.168.1.5"`
+	good := []map[string]string{
+		{"connection.uri_san_peer_certificate": "spiffe://mesh/agents/a"},
+		{"source.address": "10.9.9.9:1234"},
+		{"source.address": "192.168.1.5:1"},
+		{"source.address": "[::ffff:10.1.1.1]:1"},
+	}
+	bad := []map[string]string{
+		nil,
+		{"connection.uri_san_peer_certificate": "spiffe://mesh/other"},
+		{"connection.uri_san_peer_certificate": "spiffe://evil/agents/a"},
+		{"source.address": "11.0.0.1:1"},
+		{"source.address": "192.168.1.6:1"},
+		{"source.address": "nonsense"},
+	}
+	both(t, 1, withWho(trust, `{"tenant":["header x-tenant"]}`), func(t *testing.T, p *filtertest.Process) {
+		for i, props := range good {
+			ask(p, "", [][2]string{{"x-tenant", fmt.Sprint("good", i)}}, props)
+		}
+		if got := used(t, p, "whoever"); got != 0 {
+			t.Errorf("a trusted caller was not believed: unknown has used %d", got)
+		}
+		for i, props := range bad {
+			ask(p, "", [][2]string{{"x-tenant", fmt.Sprint("bad", i)}}, props)
+			if got := used(t, p, "whoever"); got != int64(i+1)*1000 {
+				t.Errorf("caller %d was believed: unknown has used %d", i, got)
+			}
+		}
+	})
+}
+
+// An untrusted caller may put itself into an environment with a smaller share, not out of one.
+func TestUntrustedEnvironmentMayOnlyLower(t *testing.T) {
+	policy := `{"apiVersion":"weir/v1",
+		"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"tpm":"100000","burst":"100%"}}}},
+		"who":{"environment":["header x-environment","default staging"],"tenant":["default t"]},
+		"limits":{"environment":{"ci":{"share":"10%"},"staging":{"share":"50%"},"production":{"share":"100%"}}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for env, admits := range map[string]int{"ci": 9_000, "staging": 49_000, "production": 49_000, "": 49_000, "unheard-of": 49_000} {
+			headers := [][2]string{{"content-type", "application/json"}, {"x-environment", env}}
+			for _, n := range []int{admits, admits + 2000} {
+				x := p.Worker(0).Open(filtertest.Request{Path: "/openai/v1/chat/completions", Headers: headers,
+					Body: fmt.Appendf(nil, `{"model":"m","max_tokens":%d,"messages":[{"role":"user","content":"hi"}]}`, n)})
+				if x.Sent != (n == admits) {
+					t.Errorf("environment %q: %d tokens sent: %v", env, n, x.Sent)
+				}
+				if x.Sent {
+					x.Answer(400, `{}`)
+				} else if x.Reply.Headers.Get("x-weir-tier") != "environment" {
+					t.Errorf("%v", x.Reply)
+				}
+			}
+		}
+	})
+}
+
+// An identity header that comes twice is refused: nobody knows which of the two the next hop would believe.
+func TestDoubledIdentity(t *testing.T) {
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		x := ask(p, "", [][2]string{{"x-tenant", "a"}, {"x-tenant", "b"}}, nil)
+		if x.Reply == nil || x.Reply.Status != 400 || x.Reply.Headers.Get("x-weir-reason") != "bad_identity" {
+			t.Errorf("%+v", x.Reply)
+		}
+		if x := ask(p, "", [][2]string{{"x-tenant", "a"}, {"x-other", "1"}, {"x-other", "2"}}, nil); x.Reply != nil {
+			t.Errorf("a doubled header that names nobody was refused: %+v", x.Reply)
+		}
+	})
+}
+
+// Identity headers and whatever looks like weir's do not leave; credentials and all else do.
+func TestStripping(t *testing.T) {
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		x := p.Worker(0).Open(filtertest.Request{
+			Path: "/openai/v1/chat/completions", Body: []byte(`{"model":"gpt-4o","messages":[]}`),
+			Headers: [][2]string{{"x-tenant", "a"}, {"x-user", "u"}, {"x-tool", "t"}, {"x-environment", "ci"}, {"x-priority", "batch"},
+				{"x-request-tree", "r"}, {"x-weir-decision", "admit"}, {"authorization", "Bearer secret"},
+				{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {"accept-encoding", "gzip, br"}, {"x-other", "kept"}},
+		})
+		for _, name := range []string{"x-tenant", "x-user", "x-tool", "x-environment", "x-priority", "x-request-tree", "x-weir-decision"} {
+			if v := x.Upstream(name); v != "" {
+				t.Errorf("%s: %s left", name, v)
+			}
+		}
+		for name, want := range map[string]string{"authorization": "Bearer secret", "x-other": "kept", "accept-encoding": "identity"} {
+			if v := x.Upstream(name); v != want {
+				t.Errorf("%s is %q upstream, want %q", name, v, want)
+			}
+		}
+		if x.Upstream("traceparent") == "" {
+			t.Error("traceparent did not leave")
+		}
+		x.Respond(200, false, [2]string{"x-weir-reason", "forged"}, [2]string{"x-request-id", "1"})
+		for _, h := range x.AnswerHeaders() {
+			if h[0] == "x-weir-reason" {
+				t.Error("a provider's x-weir header reached the caller")
+			}
+		}
+		x.Close()
+	})
+}
+
+// Users nest in tenants: the same name under two tenants is two users, and no choice of names makes one of them.
+func TestKeysNest(t *testing.T) {
+	policy := strings.Replace(onePolicy, `"limits":{`, `"limits":{"user":{"default":{"rpm":"1"}},`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for _, who := range [][2]string{{"a", "u"}, {"b", "u"}, {"a/u", "v"}, {"a", "u/v"}, {"a", ""}, {"a", "unknown2"}, {"", "u"}, {strings.Repeat("x", 200) + "1", "u"}, {strings.Repeat("x", 200) + "2", "u"}} {
+			headers := [][2]string{{"x-tenant", who[0]}, {"x-user", who[1]}}
+			if x := ask(p, "", headers, nil); x.Reply != nil {
+				t.Errorf("%v shares a bucket with somebody: %+v", who, x.Reply)
+			}
+			if x := ask(p, "", headers, nil); x.Reply == nil || x.Reply.Headers.Get("x-weir-tier") != "user" {
+				t.Errorf("%v is not limited: %+v", who, x.Reply)
+			}
+		}
+	})
+}

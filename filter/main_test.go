@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weirproxy/weir/filter/filtertest"
+)
+
+// module compiles the filter once for all tests.
+var module = sync.OnceValues(func() (*filtertest.Module, error) { return filtertest.Compile("../build/weir.wasm") })
+
+// both runs a test on the filter's Go code and on the compiled wasm.
+func both(t *testing.T, workers int, policy string, test func(t *testing.T, p *filtertest.Process)) {
+	t.Helper()
+	run := func(m *filtertest.Module) func(t *testing.T) {
+		return func(t *testing.T) {
+			p, err := filtertest.NewProcess(m, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			if err := p.Configure([]byte(policy)); err != nil {
+				t.Fatal(err)
+			}
+			test(t, p)
+			if n := p.Metric("weir_panics_total"); n > 0 && p.Fail == nil {
+				t.Errorf("%d panics: %v", n, p.Logs)
+			}
+		}
+	}
+	t.Run("native", run(nil))
+	m, err := module()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("wasm", run(m))
+}
+
+// A policy with one tenant limit of 100,000 tokens, all of which may be taken at once, so that what is left is what is not
+// used; openai at /openai, anthropic at /anthropic, a generic tool at /tool.
+const onePolicy = `{"apiVersion":"weir/v1","trust":["all"],
+	"providers":{"openai":{"upstream":"http://openai.test"},"anthropic":{"upstream":"http://anthropic.test"},
+		"tool":{"upstream":"http://tool.test","dialect":"generic"}},
+	"limits":{"tenant":{"default":{"tpm":"100000","burst":"100%"}}}}`
+
+const limit = 100_000
+
+func chat(tenant, text string, output int) filtertest.Request {
+	return request("/openai/v1/chat/completions", tenant,
+		fmt.Sprintf(`{"model":"gpt-4o","max_tokens":%d,"messages":[{"role":"user","content":%q}]}`, output, text))
+}
+
+func request(path, tenant, body string) filtertest.Request {
+	return filtertest.Request{
+		Path:    path,
+		Headers: [][2]string{{"content-type", "application/json"}, {"x-tenant", tenant}},
+		Body:    []byte(body),
+	}
+}
+
+// used is how many tokens count for a tenant: it asks for all there are, and is told what remains.
+func used(t *testing.T, p *filtertest.Process, tenant string) int64 {
+	t.Helper()
+	const probe = 8 // tokens of "hi" as a message
+	x := p.Worker(0).Open(chat(tenant, "hi", limit-probe))
+	if x.Reply == nil {
+		x.Answer(400, `{}`) // gives all back
+		return 0
+	}
+	if x.Reply.Status != 429 {
+		t.Fatalf("the probe was answered %d: %s", x.Reply.Status, x.Reply.Body)
+	}
+	_, rest, _ := strings.Cut(x.Reply.Headers.Get("ratelimit"), ";r=")
+	left, _, _ := strings.Cut(rest, ";")
+	n, err := strconv.ParseInt(left, 10, 64)
+	if err != nil {
+		t.Fatalf("no remaining in %v", x.Reply.Headers)
+	}
+	return limit - n
+}
+
+func field(t *testing.T, body, path string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%q is no JSON: %v", body, err)
+	}
+	for _, k := range strings.Split(path, ".") {
+		m, _ := v.(map[string]any)
+		v = m[k]
+	}
+	return v
+}

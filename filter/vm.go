@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/tokens"
+)
+
+// A VM is what all configurations in one worker's memory share.
+type VM struct {
+	host      Host
+	ledger    *policy.Ledger
+	reader    dialect.Reader
+	metrics   metrics
+	emergency emergency
+}
+
+// NewVM makes the state of one VM.
+func NewVM(h Host) *VM {
+	return &VM{
+		host:    h,
+		ledger:  policy.NewLedger(h, rand.Uint64()|1),
+		metrics: metrics{map[decisionKey]*Metric{}, map[string]*Metric{}},
+	}
+}
+
+// TickEvery is how often Envoy must call [VM.Tick].
+const TickEvery = time.Duration(policy.RenewEvery)
+
+// Tick renews what this worker holds in shared data.
+func (v *VM) Tick() {
+	defer v.guard("tick")
+	v.ledger.Renew(v.host.Now())
+}
+
+// InFlight is how many calls the VM has in flight, counted for each bucket that limits it.
+func (v *VM) InFlight() int64 { return v.ledger.InFlight() }
+
+// A Plugin is one configuration: a policy that does not change.
+type Plugin struct {
+	vm        *VM
+	policy    *policy.Policy
+	providers map[*policy.Provider]dialect.Dialect
+	identity  []string // header names that must not come twice and do not leave
+}
+
+// Configure makes a plugin from a policy in JSON.
+func (v *VM) Configure(config []byte) (p *Plugin, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v.count(metricPanics, "callback", "configure")
+			p, err = nil, fmt.Errorf("panic: %v", r)
+		}
+	}()
+	spec, err := policy.Decode(config)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := policy.Compile(spec)
+	if err != nil {
+		return nil, err
+	}
+	p = &Plugin{vm: v, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}}
+	for _, pr := range compiled.Providers {
+		d, ok := dialect.Parse(pr.Dialect)
+		if !ok {
+			return nil, fmt.Errorf("unknown dialect %q", pr.Dialect)
+		}
+		p.providers[pr] = d
+	}
+	p.identity = identityHeaders(&compiled.Who)
+	return p, nil
+}
+
+// family gives the tokenizer of a model.
+func (p *Plugin) family(model string) tokens.Family {
+	name, _ := p.policy.Families.Lookup(model)
+	f, _ := tokens.ParseFamily(name)
+	return f
+}
+
+// guard recovers from a panic in a callback that has no answer to give. Use: defer v.guard(name).
+func (v *VM) guard(callback string) {
+	if r := recover(); r != nil {
+		v.report(callback, r)
+	}
+}
+
+// report counts and logs a panic. It must not panic itself.
+func (v *VM) report(callback string, r any) {
+	defer func() { _ = recover() }()
+	v.host.Log(Error, fmt.Sprintf("weir: panic in %s: %v", callback, r))
+	v.count(metricPanics, "callback", callback)
+}
+
+// An emergency bucket lets a few requests pass where the policy says on_error: allow.
+type emergency struct{ full int64 }
+
+const (
+	emergencyCost  = int64(time.Second)      // one request a second
+	emergencyBurst = int64(10 * time.Second) // ten at once
+)
+
+func (e *emergency) take(now int64) bool {
+	full := max(e.full, now) + emergencyCost
+	if full-now > emergencyBurst {
+		return false
+	}
+	e.full = full
+	return true
+}

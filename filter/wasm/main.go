@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build wasip1
+
+// Command wasm is the filter as Envoy loads it: package filter bound to the proxy-wasm SDK. Build it with
+// GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared.
+package main
+
+import (
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
+	"github.com/weirproxy/weir/filter"
+)
+
+func main() {}
+
+func init() { proxywasm.SetVMContext(&vmContext{}) }
+
+// state is made at the first plugin start: during initialisation Envoy allows no host calls.
+var state *filter.VM
+
+type vmContext struct{ types.DefaultVMContext }
+
+func (*vmContext) NewPluginContext(uint32) types.PluginContext { return &pluginContext{} }
+
+type pluginContext struct {
+	types.DefaultPluginContext
+	plugin *filter.Plugin
+}
+
+func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
+	if state == nil {
+		state = filter.NewVM(host{})
+	}
+	config, err := proxywasm.GetPluginConfiguration()
+	if err == nil {
+		p.plugin, err = state.Configure(config)
+	}
+	if err != nil {
+		proxywasm.LogErrorf("weir: bad policy: %v", err)
+		return types.OnPluginStartStatusFailed
+	}
+	if err := proxywasm.SetTickPeriodMilliSeconds(uint32(filter.TickEvery.Milliseconds())); err != nil {
+		return types.OnPluginStartStatusFailed
+	}
+	return types.OnPluginStartStatusOK
+}
+
+func (p *pluginContext) OnTick() { state.Tick() }
+
+func (p *pluginContext) NewHttpContext(uint32) types.HttpContext {
+	return &httpContext{stream: p.plugin.NewStream()}
+}
+
+type httpContext struct {
+	types.DefaultHttpContext
+	stream *filter.Stream
+}
+
+func action(a filter.Action) types.Action {
+	if a == filter.Pause {
+		return types.ActionPause
+	}
+	return types.ActionContinue
+}
+
+func (c *httpContext) OnHttpRequestHeaders(_ int, end bool) types.Action {
+	return action(c.stream.RequestHeaders(end))
+}
+
+func (c *httpContext) OnHttpRequestBody(size int, end bool) types.Action {
+	return action(c.stream.RequestBody(size, end))
+}
+
+func (c *httpContext) OnHttpRequestTrailers(int) types.Action {
+	return action(c.stream.RequestTrailers())
+}
+
+func (c *httpContext) OnHttpResponseHeaders(_ int, end bool) types.Action {
+	return action(c.stream.ResponseHeaders(end))
+}
+
+func (c *httpContext) OnHttpResponseBody(size int, end bool) types.Action {
+	return action(c.stream.ResponseBody(size, end))
+}
+
+func (c *httpContext) OnHttpResponseTrailers(int) types.Action {
+	return action(c.stream.ResponseTrailers())
+}
+
+func (c *httpContext) OnHttpStreamDone() { c.stream.Done() }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+// An Ending is how a call came to its end.
+type Ending uint8
+
+// Endings.
+const (
+	NotSent  Ending = iota // denied after all, or the caller left before it was sent
+	Rejected               // the provider answered 4xx, or an error in place of an answer
+	Broken                 // 5xx, or no byte of an answer came
+	Left                   // the caller left before a byte of the answer came
+	Complete               // the answer came to its end
+	Cut                    // caller or provider left in the middle of the answer
+	numEndings
+)
+
+var endingNames = [numEndings]string{"not_sent", "rejected", "broken", "left", "complete", "cut"}
+
+func (e Ending) String() string { return nameOf(endingNames[:], e) }
+
+// A ChargeSource says where its numbers come from.
+type ChargeSource uint8
+
+// Charge sources.
+const (
+	FromNothing  ChargeSource = iota // there is nothing to charge
+	FromUsage                        // the provider said it
+	FromCount                        // counted here, for the provider did not say
+	FromEstimate                     // estimated, for what the provider said is absurd
+	numChargeSources
+)
+
+var chargeSourceNames = [numChargeSources]string{"nothing", "usage", "count", "estimate"}
+
+func (c ChargeSource) String() string { return nameOf(chargeSourceNames[:], c) }
+
+// An Outcome is what is known of a call at its end. Tokens that the provider did not say are -1.
+type Outcome struct {
+	Ending       Ending
+	Input        int64 // tokens, as far as they count by the provider's rules
+	Output       int64 // tokens
+	OutputSeen   int64 // tokens of output that were counted as they passed
+	InputGuessed int64 // tokens of input as estimated, if more is known than at the reservation; else 0
+}
+
+// absurdFactor is how many times more than reserved a call may have used before nobody believes it.
+const absurdFactor = 100
+
+// Charge is what a call counts as in the end: the settlement table of docs/reference.md. keep is the policy's
+// settle.uncertain: keep.
+func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
+	input := max(reserved.Input, o.InputGuessed)
+	counted := Cost{1, input, o.OutputSeen}
+	switch o.Ending {
+	case NotSent:
+		return Cost{}, FromNothing
+	case Rejected:
+		return Cost{Requests: 1}, FromNothing
+	case Broken:
+		if keep {
+			return Cost{1, input, 0}, FromEstimate
+		}
+		return Cost{Requests: 1}, FromNothing
+	case Left: // the provider has the request, and reads it whether anybody waits or not
+		return Cost{1, input, 0}, FromEstimate
+	}
+	said := Cost{1, o.Input, o.Output}
+	if o.Input < 0 {
+		said.Input = input
+	}
+	if o.Output < 0 {
+		said.Output = o.OutputSeen
+	}
+	switch {
+	case o.Input < 0 && o.Output < 0:
+		return counted, FromCount
+	case said.In(Tokens) == 0 || said.In(Tokens)/absurdFactor > max(counted.In(Tokens), reserved.In(Tokens)):
+		return counted, FromEstimate
+	case o.Ending == Cut && counted.In(Tokens) > said.In(Tokens):
+		return counted, FromCount
+	}
+	return said, FromUsage
+}
