@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+// rules is how peek cuts for one encoding.
+type rules struct {
+	kinds [256]kind
+	fold  uint64 // 0x20 in all bytes if a word takes letters of both cases alike, else 0
+	// An apostrophe may begin a contraction: where a piece begins, for cl100k; behind a word, for o200k. The other of the two
+	// is 0xFF, which is beyond ASCII anyway.
+	quoteFirst, quoteBehind byte
+}
+
+// kind is what a byte is for peek.
+type kind uint8
+
+const (
+	kindOther   kind = iota // CR, LF, beyond ASCII
+	kindSmall               // a letter that may go on a word
+	kindCapital             // a letter that may only begin one
+	kindDigit
+	kindSign
+	kindSpace
+)
+
+func rulesOf(e encoding) rules {
+	r := rules{quoteFirst: 0xFF, quoteBehind: '\''}
+	for b := range 128 {
+		switch c := classBlocks[b]; {
+		case c&classLower != 0, c&classUpper != 0 && e == encCl100k:
+			r.kinds[b] = kindSmall
+		case c&classUpper != 0:
+			r.kinds[b] = kindCapital
+		case c&classNumber != 0:
+			r.kinds[b] = kindDigit
+		case c&classSign != 0:
+			r.kinds[b] = kindSign
+		case c&classLineEnd == 0:
+			r.kinds[b] = kindSpace
+		}
+	}
+	if e == encCl100k {
+		r.quoteFirst, r.quoteBehind = '\'', 0xFF
+		r.fold = 0x20 * ones
+	}
+	return r
+}
+
+// What peek adds to the length of a piece, which is less than 8.
+const (
+	oneToken = 8  // it is a single sign or digits: always a token
+	goesOn   = 16 // it is a word that goes on beyond the eight bytes
+)
+
+// peek gives the length of the piece that w begins with. It is 0 if these eight bytes are not enough to say or if they
+// are none of what most text consists of: a word of ASCII letters and the character before it, digits, signs.
+func (r *rules) peek(w uint64) uint {
+	begin := uint(0) // of the small letters
+	switch first := r.kinds[byte(w)]; first {
+	case kindOther:
+		return 0
+	case kindCapital:
+		begin = 1
+	case kindDigit:
+		return r.peekDigits(w)
+	case kindSpace, kindSign:
+		if byte(w) == r.quoteFirst {
+			return 0
+		}
+		begin = 1
+		switch r.kinds[byte(w>>8)] {
+		case kindCapital:
+			begin = 2
+		case kindSign:
+			return r.peekSigns(w)
+		case kindDigit, kindSpace:
+			if first == kindSign {
+				return oneToken + 1
+			}
+			return 0
+		}
+	}
+	n := run(within(w|r.fold, 'a', 'z'), begin)
+	if n == 8 {
+		return goesOn
+	}
+	if next := byte(w >> (8 * n & 63)); n == begin || next >= 0x80 || next == r.quoteBehind {
+		return 0
+	}
+	return n
+}
+
+// peekDigits is peek where w begins with a digit. A digit beyond ASCII may follow one or two of them.
+func (r *rules) peekDigits(w uint64) uint {
+	n := uint(1)
+	if r.kinds[byte(w>>8)] == kindDigit {
+		n = 2
+		if r.kinds[byte(w>>16)] == kindDigit {
+			return oneToken + 3
+		}
+	}
+	if byte(w>>(8*n)) >= 0x80 {
+		return 0
+	}
+	return oneToken + n
+}
+
+// peekSigns is peek where w begins with a sign or a space, and a sign follows. Line ends behind it are part of the piece.
+func (r *rules) peekSigns(w uint64) uint {
+	if r.kinds[byte(w)] == kindSpace && byte(w) != ' ' {
+		return 0 // a tab, say, stands for itself
+	}
+	n := uint(2)
+	for n < 8 && r.kinds[byte(w>>(8*n&63))] == kindSign {
+		n++
+	}
+	if n == 8 || r.kinds[byte(w>>(8*n&63))] == kindOther {
+		return 0
+	}
+	return n
+}
+
+// wordEnd returns the end of a word that goes on at i. It is 0 if that is too near to the end of s, or if a byte follows
+// that needs a closer look.
+func (r *rules) wordEnd(s string, i int) int {
+	for i+8 <= len(s) {
+		w := load8(s, i)
+		n := run(within(w|r.fold, 'a', 'z'), 0)
+		i += int(n)
+		if n < 8 {
+			if next := byte(w >> (8 * n & 63)); next >= 0x80 || next == r.quoteBehind {
+				return 0
+			}
+			return i
+		}
+	}
+	return 0
+}
