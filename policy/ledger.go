@@ -9,7 +9,7 @@ import "time"
 type Ledger struct {
 	store  Store
 	vm     uint64
-	hints  [4096]slotHint
+	hints  [1024]slotHint
 	loads  [maxSteps]loaded
 	probed loaded
 	spare  record
@@ -83,17 +83,41 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 		l.load(now, &path.Steps[i], &l.loads[i])
 		l.check(now, &path.Steps[i], &l.loads[i], cost, path.Shadow, &d)
 	}
-	if d.Verdict != Admit {
-		return d
-	}
-	*res = Reservation{Cost: cost, path: Path{Shadow: path.Shadow}}
-	for i := range path.Len {
-		if !l.takeStep(now, &path.Steps[i], i, cost, res, &d) {
-			l.giveBack(now, res)
-			return d
-		}
+	if d.Verdict == Admit {
+		l.takeAll(now, path, cost, res, &d)
 	}
 	return d
+}
+
+// amplitude is how many times an upper bound of the tokens must fit for it to be reserved in place of a count.
+const amplitude = 4
+
+// ReserveAmple takes an upper bound of the cost, if all buckets of the path have several times as many tokens: then it
+// makes no difference, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked with the
+// exact cost.
+func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservation) bool {
+	wanted := Cost{bound.Requests, bound.Input * amplitude, bound.Output * amplitude}
+	var d Decision
+	for i := range path.Len {
+		l.load(now, &path.Steps[i], &l.loads[i])
+		l.check(now, &path.Steps[i], &l.loads[i], wanted, false, &d)
+		if d.Verdict != Admit || d.Shadow.Reason != None {
+			return false
+		}
+	}
+	return l.takeAll(now, path, bound, res, &d)
+}
+
+// takeAll takes the cost from all buckets, which were loaded and checked, or from none.
+func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *Decision) bool {
+	*res = Reservation{Cost: cost, path: Path{Shadow: path.Shadow}}
+	for i := range path.Len {
+		if !l.takeStep(now, &path.Steps[i], i, cost, res, d) {
+			l.giveBack(now, res)
+			return false
+		}
+	}
+	return true
 }
 
 // takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.

@@ -57,6 +57,9 @@ type httpContext struct {
 	stream *filter.Stream
 }
 
+// beforeRequest does nothing, except in builds for tests: see trap.go.
+var beforeRequest = func() {}
+
 func action(a filter.Action) types.Action {
 	if a == filter.Pause {
 		return types.ActionPause
@@ -65,6 +68,7 @@ func action(a filter.Action) types.Action {
 }
 
 func (c *httpContext) OnHttpRequestHeaders(_ int, end bool) types.Action {
+	beforeRequest()
 	return action(c.stream.RequestHeaders(end))
 }
 

