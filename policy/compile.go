@@ -21,6 +21,7 @@ const (
 	defaultParse  = 1 << 20
 	defaultOutput = 1024
 	defaultJitter = 100 * time.Millisecond
+	maxJitter     = 10 * time.Second
 
 	// defaultSecret keys the hash of credentials where the policy has no secret of its own. It keeps credentials out of
 	// metrics and logs; who knows it could test guesses, which is hopeless for the credentials that providers give out.
@@ -66,7 +67,9 @@ func (c *compiler) compile() *Policy {
 		c.add("apiVersion", "write "+APIVersion, "unknown version %q", s.APIVersion)
 	}
 	if j := s.Fleet.Jitter; j != nil {
-		c.jitter = time.Duration(*j)
+		if c.jitter = time.Duration(*j); c.jitter > maxJitter {
+			c.add("fleet.jitter", "write 100ms", "%v is more than %v", c.jitter, maxJitter)
+		}
 	}
 	p := &Policy{
 		Mode:     s.Mode,

@@ -14,14 +14,32 @@ func (c *compiler) limits(p *Policy) {
 	p.environment = map[string]*Limit{}
 	for _, name := range sortedKeys(l.Environment) {
 		path := Join("limits.environment", name)
+		c.name(path, name, MaxName)
 		e := l.Environment[name]
-		if e == nil || e.Share == 0 && e.LimitSpec == (LimitSpec{}) {
+		if e == nil || e.Share == 0 && !e.limits() {
 			c.add(path, "write {share: 20%}, or limits such as {tpm: 20_000}", "no limit")
 			continue
 		}
-		if limit := c.limit(path, &e.LimitSpec); len(limit.Meters) > 0 || limit.InFlight > 0 {
-			p.environment[name] = limit
+		if e.limits() {
+			p.environment[name] = c.limit(path, &e.LimitSpec)
 		}
+	}
+}
+
+// limits says whether the spec has a limit in any dimension.
+func (s *LimitSpec) limits() bool {
+	for _, n := range s.counts() {
+		if n != nil {
+			return true
+		}
+	}
+	return s.USDPerDay != 0 || s.USDPerMonth != 0
+}
+
+func (s *LimitSpec) counts() [numDimensions]*Count {
+	return [numDimensions]*Count{
+		RPS: s.RPS, RPM: s.RPM, RPH: s.RPH, RPD: s.RPD, TPM: s.TPM, TPH: s.TPH, TPD: s.TPD, ITPM: s.ITPM, OTPM: s.OTPM,
+		InFlight: s.InFlight,
 	}
 }
 
@@ -29,7 +47,7 @@ func (c *compiler) limitMap(path string, specs map[string]*LimitSpec) map[string
 	m := make(map[string]*Limit, len(specs))
 	for _, name := range sortedKeys(specs) {
 		c.name(Join(path, name), name, 2*MaxName)
-		if specs[name] == nil {
+		if specs[name] == nil || !specs[name].limits() {
 			c.add(Join(path, name), "write {rpm: 60}", "no limit")
 			continue
 		}
@@ -57,12 +75,8 @@ func Printable(name string) bool {
 // limit compiles one limit.
 func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 	l := &Limit{Mode: s.Mode}
-	counts := [numDimensions]*Count{
-		RPS: s.RPS, RPM: s.RPM, RPH: s.RPH, RPD: s.RPD, TPM: s.TPM, TPH: s.TPH, TPD: s.TPD, ITPM: s.ITPM, OTPM: s.OTPM,
-		InFlight: s.InFlight,
-	}
 	windowed := 0
-	for d, n := range counts {
+	for d, n := range s.counts() {
 		if n == nil {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func (c *compiler) providers(p *Policy) {
 
 func (c *compiler) prefix(path, name, prefix string) string {
 	prefix = cmp.Or(prefix, "/"+name)
-	if prefix[0] != '/' || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, "/.weir") {
+	if prefix[0] != '/' || strings.Contains(prefix, "//") || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, "/.weir") {
 		c.add(Join(path, "prefix"), "write /"+name, "%q is no path prefix", prefix)
 	}
 	return strings.TrimSuffix(prefix, "/")
@@ -63,10 +64,15 @@ func (c *compiler) upstream(path string, s *ProviderSpec) {
 	if s.Upstream == "" {
 		return
 	}
-	u, err := url.Parse(s.Upstream)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if u, err := url.Parse(s.Upstream); err != nil || !goodUpstream(u) {
 		c.add(Join(path, "upstream"), "write https://api.openai.com", "%q is no http or https address", s.Upstream)
 	}
+}
+
+func goodUpstream(u *url.URL) bool {
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	return err == nil && port > 0 && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.User == nil
 }
 
 func (c *compiler) models(p *Policy, pr *Provider, path string, specs map[string]*LimitSpec) {
@@ -74,13 +80,16 @@ func (c *compiler) models(p *Policy, pr *Provider, path string, specs map[string
 		s := specs[pattern]
 		field := Join(path, pattern)
 		c.name(field, pattern, MaxName)
-		if s == nil {
+		if s == nil || !s.limits() && s.MaxOutput == nil {
 			c.add(field, "write {rpm: 60, tpm: 60_000}", "no limit")
 			continue
 		}
 		m := &Model{Pattern: pattern, Limit: c.limit(field, s), key: p.Hasher.Key(TierProvider, pr.Name, pattern)}
 		if s.MaxOutput != nil {
 			m.MaxOutput = int64(*s.MaxOutput)
+			if m.MaxOutput < 1 || m.MaxOutput > MaxUnits {
+				c.add(Join(field, "max_output"), "write 16_384", "%d is not between 1 and %d", m.MaxOutput, int64(MaxUnits))
+			}
 		}
 		m.environments = c.shares(p, pr, m)
 		pr.Models.Add(pattern, m)

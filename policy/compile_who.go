@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -34,7 +35,7 @@ func (t *Trust) Addr(a netip.Addr) bool {
 }
 
 func (c *compiler) trust() (t Trust) {
-	for _, s := range c.spec.Trust {
+	for i, s := range c.spec.Trust {
 		if s == "all" {
 			t.All = true
 			continue
@@ -51,7 +52,8 @@ func (c *compiler) trust() (t Trust) {
 			t.Nets = append(t.Nets, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
 			continue
 		}
-		c.add("trust", "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all", "%q is neither", s)
+		c.add(fmt.Sprintf("trust[%d]", i), "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all",
+			"%q is no URI and no network", s)
 	}
 	return t
 }
@@ -86,9 +88,10 @@ func (c *compiler) who() WhoSpec {
 			*t.sources = t.otherwise
 		}
 		for i, s := range *t.sources {
-			c.source(t.path, s)
+			path := fmt.Sprintf("%s[%d]", t.path, i)
+			c.source(path, s)
 			if s.Kind == FromDefault && i < len(*t.sources)-1 {
-				c.add(t.path, "put default last", "nothing after default %s is ever asked", s.Arg)
+				c.add(path, "put default last", "nothing after default %s is ever asked", s.Arg)
 			}
 		}
 	}

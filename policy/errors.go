@@ -23,9 +23,9 @@ func (e *FieldError) Error() string {
 	return s
 }
 
-// Join gives the path of a member; a key with a dot or a blank is quoted.
+// Join gives the path of a member; a key with a dot, a blank or a control character is quoted.
 func Join(path, key string) string {
-	if key == "" || strings.ContainsAny(key, ". \"") {
+	if key == "" || strings.ContainsAny(key, ". \"") || !Printable(key) {
 		key = fmt.Sprintf("%q", key)
 	}
 	if path == "" {

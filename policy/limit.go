@@ -46,7 +46,7 @@ func NewMeter(s MeterSpec) Meter {
 	limit, window := s.Limit, own
 	if s.Window > 0 && int64(s.Window) != own {
 		window = int64(s.Window)
-		limit = max(mulDivDown(s.Limit, window, own), 1)
+		limit = min(max(mulDivDown(s.Limit, window, own), 1), MaxUnits)
 	}
 	burst := cmp.Or(s.Burst, mulDivUp(limit, int64(s.BurstShare), int64(Whole)))
 	if burst == 0 {

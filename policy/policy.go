@@ -92,13 +92,14 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 		p.add(to, Step{Tier: TierUser, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
 	}
 	p.addNamed(to, TierTenant, p.tenant, c.Tenant, tenant, 0)
-	if l := p.environment[c.Environment]; l != nil {
-		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, c.Environment), Limit: l})
+	environment := p.entry(c.Environment)
+	if l := p.environment[environment]; l != nil {
+		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, environment), Limit: l})
 	}
 	if m == nil {
 		return
 	}
-	if e := m.environments[c.Environment]; e != nil {
+	if e := m.environments[environment]; e != nil {
 		p.add(to, Step{Tier: TierEnvironment, Key: e.key, Limit: e.limit})
 	}
 	p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
@@ -144,15 +145,24 @@ func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
 	return max(guess, 0)
 }
 
+// entry is the policy's entry for an environment: its own, or the one that all without share.
+func (p *Policy) entry(environment string) string {
+	if p.environments[environment] == nil {
+		return defaultName
+	}
+	return environment
+}
+
 // Lowers says whether a caller in environment from can only lose by saying that it is in environment to: its share is no
 // larger, and from has no limits of its own to escape.
 func (p *Policy) Lowers(from, to string) bool {
+	from = p.entry(from)
 	return p.environments[to] != nil && p.environment[from] == nil && p.Share(to) <= p.Share(from)
 }
 
 // Share is an environment's share of the providers' limits; Whole if it has none.
 func (p *Policy) Share(environment string) Share {
-	if e := p.environments[environment]; e != nil && e.Share > 0 {
+	if e := p.environments[p.entry(environment)]; e != nil && e.Share > 0 {
 		return e.Share
 	}
 	return Whole

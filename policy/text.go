@@ -16,23 +16,19 @@ type Duration time.Duration
 
 // UnmarshalText reads a duration of zero or more.
 func (d *Duration) UnmarshalText(b []byte) error {
-	s := string(b)
+	head, s, hasDays := strings.Cut(string(b), "d")
 	var days int64
-	if head, tail, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseInt(head, 10, 32)
-		if err != nil {
-			return fmt.Errorf("%q is no duration: write 500ms, 15s, 30m, 1h or 7d", s)
-		}
-		days, s = n, tail
+	var err error
+	if !hasDays {
+		head, s = "", head
+	} else if days, err = parseCount(head); err == nil && s == "" {
+		s = "0s"
 	}
-	var rest time.Duration
-	if s != "" {
-		var err error
-		if rest, err = time.ParseDuration(s); err != nil {
-			return fmt.Errorf("%q is no duration: write 500ms, 15s, 30m, 1h or 7d", b)
-		}
+	rest, err2 := time.ParseDuration(s)
+	if err != nil || err2 != nil || strings.HasPrefix(s, "+") {
+		return fmt.Errorf("%q is no duration: write 500ms, 15s, 30m, 1h or 7d", b)
 	}
-	if rest < 0 || days < 0 || days > 3650 || rest > 87600*time.Hour {
+	if rest < 0 || days > 3650 || rest > 3650*24*time.Hour {
 		return fmt.Errorf("%q: a duration lies between 0 and 3650d", b)
 	}
 	*d = Duration(time.Duration(days)*24*time.Hour + rest)
@@ -71,8 +67,8 @@ func (z Size) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int6
 // UnmarshalText reads a share between 0 and 100 %, written 20% or 12.5%.
 func (s *Share) UnmarshalText(b []byte) error {
 	head, ok := strings.CutSuffix(string(b), "%")
-	f, err := strconv.ParseFloat(strings.TrimSpace(head), 64)
-	if !ok || err != nil || !(f >= 0 && f <= 100) {
+	f, err := strconv.ParseFloat(head, 64)
+	if !ok || err != nil || f > 100 || strings.Trim(head, "0123456789.") != "" {
 		return fmt.Errorf("%q is no share: write 20%%, at most 100%%", b)
 	}
 	*s = Share(f*float64(Whole)/100 + 0.5)
@@ -102,7 +98,7 @@ func (c Count) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int
 
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
-	if err != nil || n < 0 || s[0] == '_' {
+	if err != nil || n < 0 || strings.Trim(s, "0123456789_") != "" || strings.Contains("_"+s+"_", "__") {
 		return 0, fmt.Errorf("%q is no whole number of 0 or more: write 30_000", s)
 	}
 	return n, nil

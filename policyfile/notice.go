@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// A Notice is something in a policy that is accepted but worth saying.
+type Notice struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Path   string `json:"path"`
+	Text   string `json:"text"`
+}
+
+func (n Notice) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s: %s", n.File, n.Line, n.Column, n.Path, n.Text)
+}
+
+func (r *reader) notice(path, text string) {
+	at := r.near(path)
+	r.notices = append(r.notices, Notice{r.file, at.line, at.column, path, text})
+}
+
+// sorted gives the notices by line.
+func (r *reader) sorted() []Notice {
+	slices.SortStableFunc(r.notices, func(a, b Notice) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+	})
+	return r.notices
+}
+
+// advise notes what a correct policy may not have meant.
+func (r *reader) advise(s *policy.Spec) {
+	for i, t := range s.Trust {
+		if t == "all" {
+			r.notice(item("trust", i), "whoever reaches Envoy may call itself any tenant; for more than a try list peers or networks")
+		}
+	}
+	for name, p := range s.Providers {
+		path := policy.Join(policy.Join("providers", name), "models")
+		if _, ok := p.Models["*"]; !ok && len(p.Models) > 0 {
+			r.notice(path, `a model without an entry has no limit at this provider; an entry "*" is for all others`)
+		}
+		for model, l := range p.Models {
+			r.unreached(policy.Join(path, model), l)
+		}
+	}
+	if s.Secret == "" {
+		r.unkeyed(&s.Who)
+	}
+	r.tier("limits.tenant", s.Limits.Tenant)
+	r.tier("limits.user", s.Limits.User)
+	r.tier("limits.tool", s.Limits.Tool)
+	for name, e := range s.Limits.Environment {
+		r.tier("limits.environment", map[string]*policy.LimitSpec{name: &e.LimitSpec})
+	}
+}
+
+// tier notes what is of no use in the limits of a tier.
+func (r *reader) tier(path string, limits map[string]*policy.LimitSpec) {
+	for name, l := range limits {
+		path := policy.Join(path, name)
+		r.unreached(path, l)
+		if l.MaxOutput != nil {
+			r.notice(policy.Join(path, "max_output"), "does nothing here; it belongs to a provider's models")
+		}
+	}
+}
+
+func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// unkeyed notes credentials that are hashed with a key that everybody knows.
+func (r *reader) unkeyed(w *policy.WhoSpec) {
+	for tier, sources := range map[string][]policy.Source{
+		"environment": w.Environment, "tenant": w.Tenant, "user": w.User, "tree": w.Tree, "tool": w.Tool, "class": w.Class,
+	} {
+		for i, s := range sources {
+			if s.Kind == policy.FromAPIKey {
+				r.notice(item("who."+tier, i), "credentials are hashed with a key that everybody knows; secret sets one of your own")
+			}
+		}
+	}
+}
+
+// unreached notes limits that a limit on a shorter time keeps from ever being reached: windows of the shorter time tile
+// those of the longer. It does not hold for windows of other lengths, nor for continuous ones, which let bursts through.
+func (r *reader) unreached(path string, l *policy.LimitSpec) {
+	if l.Window != nil && (l.Window.Length > 0 || l.Window.Kind == policy.Continuous) {
+		return
+	}
+	type limit struct {
+		name    string
+		seconds policy.Count
+		count   *policy.Count
+	}
+	for _, unit := range [][]limit{
+		{{"rps", 1, l.RPS}, {"rpm", 60, l.RPM}, {"rph", 3600, l.RPH}, {"rpd", 86400, l.RPD}},
+		{{"tpm", 60, l.TPM}, {"tph", 3600, l.TPH}, {"tpd", 86400, l.TPD}},
+	} {
+		for i, long := range unit {
+			for _, short := range unit[:i] {
+				if long.count == nil || short.count == nil {
+					continue
+				}
+				if most := *short.count * (long.seconds / short.seconds); *long.count >= most {
+					r.notice(policy.Join(path, long.name), fmt.Sprintf("never reached: %s admits at most %d in that time", short.name, most))
+					break
+				}
+			}
+		}
+	}
+}

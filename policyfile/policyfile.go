@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"io"
+	"os"
+	"reflect"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// Bounds of a policy file.
+const (
+	MaxSize = 1 << 20 // bytes
+
+	maxDepth  = 32      // of nesting
+	maxText   = 4 << 10 // bytes of one key or value
+	maxValues = 200_000 // after aliases are followed
+
+	// maxBlock is how many block entries (lines with "key:" or "- item") a file may have. The time that the YAML parser
+	// needs for a block mapping grows with the square of its length: 10,000 entries take half a second, a MiB of them minutes.
+	maxBlock = 10_000
+)
+
+// A Result is a policy that was read.
+type Result struct {
+	Spec    *policy.Spec
+	Policy  *policy.Policy
+	JSON    []byte   // the spec as [policy.Encode] writes it
+	Notices []Notice // by line
+}
+
+// Read reads the policy in a file.
+func Read(path string) (*Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a policy. The name stands for the file in errors and notices. The error joins an [Error] for each thing that
+// is wrong, by line; see [Errors].
+func Parse(name string, data []byte) (*Result, error) {
+	r := &reader{
+		file:    name,
+		places:  map[string]place{},
+		failed:  map[string]bool{},
+		anchors: map[string]ast.Node{},
+		targets: map[*ast.AliasNode]ast.Node{},
+		fields:  map[reflect.Type]fieldSet{},
+	}
+	root := r.parse(data)
+	if root == nil {
+		return nil, r.err()
+	}
+	spec := new(policy.Spec)
+	r.root(root, spec)
+	p := r.compile(spec)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	json, err := policy.Encode(spec)
+	if err != nil {
+		return nil, &Error{File: name, Line: 1, Column: 1, Problem: err.Error()}
+	}
+	r.advise(spec)
+	return &Result{Spec: spec, Policy: p, JSON: json, Notices: r.sorted()}, nil
+}
+
+// A reader reads one file.
+type reader struct {
+	file   string
+	lines  []string
+	places map[string]place // by path: of a scalar, else of the key
+	values int              // read so far
+	quiet  bool             // within a part that does nothing yet
+
+	anchors map[string]ast.Node // by name, as of the node that is looked at
+	targets map[*ast.AliasNode]ast.Node
+	fields  map[reflect.Type]fieldSet
+
+	errs    []*Error
+	failed  map[string]bool // paths with an error
+	notices []Notice
+}
+
+// root decodes the whole document, if it is YAML.
+func (r *reader) root(n ast.Node, spec *policy.Spec) {
+	if r.survey(n, false); len(r.errs) > 0 {
+		return
+	}
+	r.places[""] = placeOf(n)
+	r.value(n, reflect.ValueOf(spec).Elem(), "")
+}
