@@ -34,7 +34,7 @@ func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType str
 	case "text/event-stream":
 		a.sse = new(sseReader)
 	case "application/json":
-		a.scanner = newJSONScanner("usage", "error")
+		a.scanner = newJSONScanner(wantedMembers)
 	}
 }
 
@@ -74,6 +74,9 @@ func (a *Answer) End() {
 }
 
 func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
+
+// wantedMembers are the top-level members of a JSON answer that are read.
+var wantedMembers = []string{"usage", "error"}
 
 // member takes a top-level member of a JSON answer.
 func (a *Answer) member(which int, value []byte) {

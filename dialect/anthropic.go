@@ -5,8 +5,8 @@ package dialect
 import "github.com/tidwall/gjson"
 
 func (r *Reader) messages(m *members) int64 {
-	n := perRequest + r.content(m.values[kSystem]) + r.tools(m.values[kTools])
-	m.values[kMessages].ForEach(func(_, msg gjson.Result) bool {
+	n := perRequest + r.content(m.value(kSystem)) + r.tools(m.value(kTools))
+	m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
 		n += perMessage + r.content(msg.Get("content"))
 		return true
 	})

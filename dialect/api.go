@@ -109,6 +109,20 @@ func (d Dialect) APIOf(method, path string) API {
 	return Unrecognised
 }
 
+// Climbs says whether a path has a dot segment behind an escaped slash, which Envoy leaves alone and a provider may follow to
+// another path than the one that was looked at.
+func Climbs(path string) bool {
+	if strings.IndexByte(path, '%') < 0 {
+		return false
+	}
+	for _, segment := range strings.Split(canonical(path), "/") {
+		if segment == ".." || segment == "." {
+			return true
+		}
+	}
+	return false
+}
+
 // canonical drops the query, undoes escaped and doubled slashes, and lowers the case. A path in plain form is not copied.
 func canonical(path string) string {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {

@@ -16,7 +16,8 @@ func exactly(string) tokens.Family { return tokens.O200k }
 
 func read(api API, body string) Request {
 	var r Reader
-	return r.Read(api, []byte(body), exactly)
+	r.Open(api, []byte(body), exactly)
+	return r.Count()
 }
 
 // What a request costs, by hand from the published rules and the vocabulary.
@@ -75,7 +76,11 @@ func FuzzRead(f *testing.F) {
 	var r Reader
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for api := Chat; api < numAPIs; api++ {
-			q := r.Read(api, body, exactly)
+			bound := r.Open(api, body, exactly)
+			q := r.Count()
+			if bound.Input < q.Input || bound.Output != q.Output {
+				t.Fatalf("%v: bound %+v, counted %+v", api, bound, q)
+			}
 			if q.Input < 0 || q.Output < -1 || q.Output > maxDeclared {
 				t.Fatalf("%v: %+v", api, q)
 			}
@@ -197,9 +202,20 @@ func BenchmarkReadChat(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Read(Chat, body, exactly)
+				r.Open(Chat, body, exactly)
+				r.Count()
 			}
 		})
+	}
+}
+
+func BenchmarkOpenChat(b *testing.B) {
+	body := fmt.Appendf(nil, `{"model":"gpt-4o","max_tokens":100,"messages":[{"role":"user","content":"%s"}]}`, strings.Repeat("hola que tal, ", 146))
+	var r Reader
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Open(Chat, body, exactly)
 	}
 }
 

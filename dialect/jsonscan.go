@@ -10,6 +10,7 @@ type jsonScanner struct {
 	wanted []string
 	value  []byte // of the member that is being kept
 	key    []byte // of the top-level member
+	hasKey bool
 	depth  int
 	state  scanState
 	which  int // index into wanted of the member being kept, -1 for none
@@ -30,42 +31,67 @@ const (
 	maxKey   = 64
 )
 
-func newJSONScanner(wanted ...string) *jsonScanner { return &jsonScanner{wanted: wanted, which: -1} }
+func newJSONScanner(wanted []string) *jsonScanner { return &jsonScanner{wanted: wanted, which: -1} }
 
 // feed takes a chunk and calls found with each wanted value that it completes; the value is valid during the call.
 func (s *jsonScanner) feed(chunk []byte, found func(which int, value []byte)) {
-	for len(chunk) > 0 {
+	for i := 0; i < len(chunk); {
 		if s.state != scanValue {
-			chunk = s.inString(chunk)
+			i += s.inString(chunk[i:])
 			continue
 		}
-		s.between(chunk[0], found)
-		chunk = chunk[1:]
+		from := i
+		for i < len(chunk) && plain[chunk[i]] {
+			i++
+		}
+		if s.which >= 0 {
+			s.hold(chunk[from:i])
+		}
+		if i < len(chunk) {
+			s.between(chunk[i:i+1], found)
+			i++
+		}
 	}
 }
 
-// inString takes bytes of a string up to its end, and gives the rest.
-func (s *jsonScanner) inString(chunk []byte) []byte {
+// plain are the bytes outside strings that mean nothing to the scanner.
+var plain = func() (t [256]bool) {
+	for i := range t {
+		t[i] = true
+	}
+	for _, b := range `"{}[],:` {
+		t[b] = false
+	}
+	return t
+}()
+
+// inString takes bytes of a string up to its end or an escape, and says how many.
+func (s *jsonScanner) inString(chunk []byte) int {
 	if s.escape {
 		s.escape = false
 		s.put(chunk[:1])
-		return chunk[1:]
+		return 1
 	}
-	i := bytes.IndexAny(chunk, `"\`)
+	i := bytes.IndexByte(chunk, '"')
 	if i < 0 {
-		s.put(chunk)
-		return nil
+		i = len(chunk)
 	}
-	s.escape = chunk[i] == '\\'
-	if s.state == scanKey && !s.escape {
+	if k := bytes.IndexByte(chunk[:i], '\\'); k >= 0 {
+		s.escape = true
+		s.put(chunk[:k+1])
+		return k + 1
+	}
+	if i == len(chunk) {
+		s.put(chunk)
+		return i
+	}
+	if s.state == scanKey {
 		s.put(chunk[:i])
 	} else {
 		s.put(chunk[:i+1])
 	}
-	if !s.escape {
-		s.state = scanValue
-	}
-	return chunk[i+1:]
+	s.state = scanValue
+	return i + 1
 }
 
 // put takes bytes of a string.
@@ -88,13 +114,13 @@ func (s *jsonScanner) hold(b []byte) {
 	s.value = append(s.value, b...)
 }
 
-// between takes a byte outside strings.
-func (s *jsonScanner) between(b byte, found func(int, []byte)) {
-	switch b {
+// between takes one byte outside strings that means something.
+func (s *jsonScanner) between(b []byte, found func(int, []byte)) {
+	switch b[0] {
 	case '"':
 		s.state = scanString
-		if s.depth == 1 && s.key == nil {
-			s.state, s.key = scanKey, []byte{}
+		if s.depth == 1 && !s.hasKey {
+			s.state, s.hasKey, s.key = scanKey, true, s.key[:0]
 			return
 		}
 	case '{', '[':
@@ -116,7 +142,7 @@ func (s *jsonScanner) between(b byte, found func(int, []byte)) {
 		}
 	}
 	if s.which >= 0 {
-		s.hold([]byte{b})
+		s.hold(b)
 	}
 }
 
@@ -133,5 +159,5 @@ func (s *jsonScanner) endMember(found func(int, []byte)) {
 	if s.which >= 0 {
 		found(s.which, s.value)
 	}
-	s.which, s.key, s.value = -1, nil, s.value[:0]
+	s.which, s.hasKey, s.value = -1, false, s.value[:0]
 }

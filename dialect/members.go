@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"math"
+	"strings"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
@@ -29,6 +30,9 @@ const (
 	kMaxOutputTokens
 	kN
 	kBestOf
+	kModel
+	kStream
+	kStreamOptions
 	numMembers
 )
 
@@ -36,50 +40,61 @@ var memberNames = map[string]member{
 	"messages": kMessages, "tools": kTools, "functions": kFunctions, "response_format": kResponseFormat,
 	"prediction": kPrediction, "input": kInput, "instructions": kInstructions, "text": kText, "prompt": kPrompt,
 	"suffix": kSuffix, "system": kSystem, "max_tokens": kMaxTokens, "max_completion_tokens": kMaxCompletionTokens,
-	"max_output_tokens": kMaxOutputTokens, "n": kN, "best_of": kBestOf,
+	"max_output_tokens": kMaxOutputTokens, "n": kN, "best_of": kBestOf, "model": kModel, "stream": kStream,
+	"stream_options": kStreamOptions,
 }
 
-// members is what one pass over the top level of a body finds. Only the top level counts; what looks like a member within
-// a text is text. Of members that come twice the last one counts, as in most providers' parsers, but of numbers the
-// largest, so that nobody hides a large one behind a small one.
+// members is what one pass over the top level of a body finds, in the body's own memory. Only the top level counts; what
+// looks like a member within a text is text. Of members that come twice the last one counts, as in most providers'
+// parsers, but of numbers the largest, so that nobody hides a large one behind a small one.
 type members struct {
-	model        string
-	stream       bool
-	includeUsage bool
-	values       [numMembers]gjson.Result
-	numbers      [numMembers]int64
+	values  [numMembers]string // raw; empty: not there
+	numbers [numMembers]int64
+	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
+	n       int
 }
 
-// maxModel is the longest model name in bytes; longer ones are cut.
-const maxModel = 128
+type other struct{ key, value string }
 
-// read finds the members; false if the body is no JSON object. They lie in the body's own memory.
+const (
+	maxOthers = 16
+
+	// maxModel is the longest model name in bytes; longer ones are cut.
+	maxModel = 128
+)
+
+// read finds the members; false if the body is no JSON object.
 func (m *members) read(body []byte) bool {
+	*m = members{}
 	for i := range m.numbers {
 		m.numbers[i] = -1
 	}
-	root := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body)))
-	if !root.IsObject() {
+	s := unsafe.String(unsafe.SliceData(body), len(body))
+	if i := skipSpace(s, 0); i == len(s) || s[i] != '{' {
 		return false
 	}
-	root.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "model":
-			m.model = v.Str[:min(len(v.Str), maxModel)]
-		case "stream":
-			m.stream = v.Type == gjson.True
-		case "stream_options":
-			m.includeUsage = v.Get("include_usage").Type == gjson.True
-		default:
-			if k, ok := memberNames[key.Str]; ok {
-				m.values[k] = v
-				m.numbers[k] = max(m.numbers[k], wholeNumber(v))
+	eachMember(s, func(key, value string) bool {
+		if strings.IndexByte(key, '\\') >= 0 {
+			key = gjson.Parse(`"` + key + `"`).Str
+		}
+		k, ok := memberNames[key]
+		switch {
+		case ok:
+			m.values[k] = value
+			if k >= kMaxTokens && k <= kBestOf {
+				m.numbers[k] = max(m.numbers[k], wholeNumber(value))
 			}
+		case m.n < maxOthers:
+			m.others[m.n] = other{key, value}
+			m.n++
 		}
 		return true
 	})
 	return true
 }
+
+// value gives a member as gjson has it.
+func (m *members) value(k member) gjson.Result { return gjson.Parse(m.values[k]) }
 
 // number is a member that should be a positive number; -1 if it is not there, null, of another type, or not positive.
 func (m *members) number(k member) int64 { return m.numbers[k] }
@@ -87,7 +102,40 @@ func (m *members) number(k member) int64 { return m.numbers[k] }
 // count is a member that multiplies: 1 if it is not there.
 func (m *members) count(k member) int64 { return min(max(m.numbers[k], 1), 1<<16) }
 
-func wholeNumber(v gjson.Result) int64 {
+// model is the model's name, cut to maxModel bytes.
+func (m *members) model() string {
+	raw := m.values[kModel]
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	name := raw[1 : len(raw)-1]
+	if strings.IndexByte(name, '\\') >= 0 {
+		name = gjson.Parse(raw).Str
+	}
+	return name[:min(len(name), maxModel)]
+}
+
+// Member gives the value of a member of the body that says nothing about its cost, by its path; "" if it is no string and
+// no number. It is valid until the next body is opened.
+func (r *Reader) Member(path string) string {
+	head, rest, nested := strings.Cut(path, ".")
+	for _, o := range r.members.others[:r.members.n] {
+		if o.key != head {
+			continue
+		}
+		v := gjson.Parse(o.value)
+		if nested {
+			v = v.Get(rest)
+		}
+		if v.Type == gjson.String || v.Type == gjson.Number {
+			return strings.Clone(v.String())
+		}
+	}
+	return ""
+}
+
+func wholeNumber(raw string) int64 {
+	v := gjson.Parse(raw)
 	if v.Type != gjson.Number || !(v.Num > 0) {
 		return -1
 	}

@@ -24,13 +24,13 @@ const (
 
 func (r *Reader) chat(m *members) int64 {
 	n := int64(perRequest)
-	m.values[kMessages].ForEach(func(_, msg gjson.Result) bool {
+	m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
 		n += r.chatMessage(msg)
 		return true
 	})
-	n += r.tools(m.values[kTools]) + r.tools(m.values[kFunctions])
-	n += r.text(m.values[kResponseFormat].Get("json_schema"))
-	return n + r.content(m.values[kPrediction].Get("content"))
+	n += r.tools(m.value(kTools)) + r.tools(m.value(kFunctions))
+	n += r.text(m.value(kResponseFormat).Get("json_schema"))
+	return n + r.content(m.value(kPrediction).Get("content"))
 }
 
 func (r *Reader) chatMessage(msg gjson.Result) int64 {
@@ -102,8 +102,8 @@ func (r *Reader) tools(v gjson.Result) int64 {
 }
 
 func (r *Reader) responses(m *members) int64 {
-	n := perRequest + r.text(m.values[kInstructions]) + r.tools(m.values[kTools]) + r.text(m.values[kText].Get("format"))
-	input := m.values[kInput]
+	n := perRequest + r.text(m.value(kInstructions)) + r.tools(m.value(kTools)) + r.text(m.value(kText).Get("format"))
+	input := m.value(kInput)
 	if !input.IsArray() {
 		return n + perMessage + r.text(input)
 	}
@@ -129,11 +129,11 @@ func (r *Reader) responseItem(item gjson.Result) int64 {
 
 // completions counts the old completions and gives the number of prompts.
 func (r *Reader) completions(m *members) (n, prompts int64) {
-	n, prompts = r.prompts(m.values[kPrompt])
+	n, prompts = r.prompts(m.value(kPrompt))
 	if m.numbers[kMaxTokens] < 0 {
 		m.numbers[kMaxTokens] = defaultCompletion
 	}
-	return n + r.text(m.values[kSuffix]), prompts
+	return n + r.text(m.value(kSuffix)), prompts
 }
 
 // prompts counts one of the four forms of a prompt: a string, strings, token ids, lists of token ids.

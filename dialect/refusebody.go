@@ -68,6 +68,8 @@ func message(r *Refusal) string {
 		s = who + "no provider has this path prefix."
 	case policy.BadIdentity:
 		s = who + "an identity header came twice."
+	case policy.BadPath:
+		s = who + "the path has a dot segment behind an escaped slash."
 	default:
 		s = who + "it failed inside."
 	}

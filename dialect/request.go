@@ -3,6 +3,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy/tokens"
 )
@@ -15,9 +17,10 @@ const (
 	Exact    How = iota // counted with the model's own vocabulary
 	Estimate            // counted with another vocabulary, times a factor
 	Length              // from the length of the body, which was not read
+	Bound               // not counted: an upper bound from the length of a body of text
 )
 
-var howNames = [...]string{"exact", "estimate", "length"}
+var howNames = [...]string{"exact", "estimate", "length", "bound"}
 
 func (h How) String() string { return howNames[h] }
 
@@ -44,43 +47,129 @@ func ByLength(bytes int64) Request {
 	return Request{Input: (bytes + bytesPerToken - 1) / bytesPerToken, Output: -1, How: Length}
 }
 
-// A Reader reads requests. It holds the counters' memory and is not safe for concurrent use.
+// A Reader reads requests: Open, and then Count if the bound that Open gives is not enough to know. It holds the
+// counters' memory and what it knows of one body at a time, and is not safe for concurrent use.
 type Reader struct {
-	set    tokens.Set
-	family tokens.Family
+	set     tokens.Set
+	family  tokens.Family
+	api     API
+	members members
+	request Request
 }
 
-// Read reads a body, which must not change while the request's Model is in use. family gives the tokenizer of a model.
-func (r *Reader) Read(api API, body []byte, family func(model string) tokens.Family) Request {
-	var m members
+// Open reads what stands at the top level of a body, which must not change until the next Open. Input is then an upper
+// bound, if How is Bound, or counted already.
+func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Family) Request {
+	r.api = api
+	m := &r.members
 	if !m.read(body) {
-		return ByLength(int64(len(body)))
+		r.request = ByLength(int64(len(body)))
+		return r.request
 	}
-	q := Request{Model: m.model, Stream: m.stream, IncludeUsage: m.includeUsage, Output: -1}
-	r.family = family(q.Model)
-	q.Family, q.How = r.family, Estimate
+	r.request = Request{
+		Model:        m.model(),
+		Stream:       m.values[kStream] == "true",
+		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
+		How:          Bound,
+		Output:       r.declared(),
+	}
+	r.family = family(r.request.Model)
+	r.request.Family = r.family
+	if !r.isText() {
+		return r.Count()
+	}
+	// A token is a byte at least, the factors of the families are below 1.2, and what a message costs beside its text is
+	// less than half of what its braces and names take.
+	r.request.Input = int64(len(body))*3/2 + perRequest + perMessage
+	return r.request
+}
+
+// declared is the output that a body declares, for all answers together.
+func (r *Reader) declared() int64 {
+	m := &r.members
+	switch r.api {
+	case Chat:
+		return times(max(m.number(kMaxTokens), m.number(kMaxCompletionTokens)), m.count(kN))
+	case Responses:
+		return m.number(kMaxOutputTokens)
+	case Messages:
+		return m.number(kMaxTokens)
+	case Embeddings:
+		return 0
+	}
+	return -1
+}
+
+// Count counts the input of the body that was opened.
+func (r *Reader) Count() Request {
+	if r.request.How != Bound {
+		return r.request
+	}
+	q := &r.request
+	q.How = Estimate
 	if r.family.Exact() {
 		q.How = Exact
 	}
-	switch api {
+	m := &r.members
+	switch r.api {
 	case Chat:
-		q.Input = r.chat(&m)
-		q.Output = times(max(m.number(kMaxTokens), m.number(kMaxCompletionTokens)), m.count(kN))
+		q.Input = r.chat(m)
 	case Responses:
-		q.Input = r.responses(&m)
-		q.Output = m.number(kMaxOutputTokens)
+		q.Input = r.responses(m)
 	case Completions:
 		var prompts int64
-		q.Input, prompts = r.completions(&m)
-		q.Output = times(max(m.number(kMaxTokens), -1), max(m.count(kN), m.count(kBestOf))*prompts)
+		q.Input, prompts = r.completions(m)
+		q.Output = times(m.number(kMaxTokens), max(m.count(kN), m.count(kBestOf))*prompts)
 	case Embeddings:
-		q.Input, _ = r.prompts(m.values[kInput])
-		q.Output = 0
+		q.Input, _ = r.prompts(m.value(kInput))
 	case Messages:
-		q.Input = r.messages(&m)
-		q.Output = m.number(kMaxTokens)
+		q.Input = r.messages(m)
 	}
-	return q
+	return *q
+}
+
+// isText says whether all that the body's messages hold is text, so that its length bounds its tokens.
+func (r *Reader) isText() bool {
+	switch r.api {
+	case Chat, Messages:
+		return areTexts(r.members.values[kMessages]) && isTextContent(r.members.values[kSystem])
+	case Responses:
+		input := r.members.values[kInput]
+		return !strings.HasPrefix(input, "[") || areTexts(input)
+	}
+	return false
+}
+
+// areTexts says whether a list holds messages with text content only.
+func areTexts(list string) (ok bool) {
+	ok = true
+	eachItem(list, func(message string) bool {
+		ok = message[0] == '{'
+		eachMember(message, func(key, value string) bool {
+			if key == "content" || strings.IndexByte(key, '\\') >= 0 {
+				ok = isTextContent(value)
+			}
+			return ok
+		})
+		return ok
+	})
+	return ok
+}
+
+// isTextContent says whether a content is a string, or a list of parts that are text.
+func isTextContent(content string) (ok bool) {
+	ok = true
+	eachItem(content, func(part string) bool {
+		ok = false
+		eachMember(part, func(key, value string) bool {
+			if key == "type" {
+				ok = value == `"text"` || value == `"input_text"` || value == `"output_text"`
+			}
+			return true
+		})
+		return ok
+	})
+	return ok && !strings.HasPrefix(content, "{")
 }
 
 // times multiplies a declared output by the number of answers.
@@ -100,7 +189,7 @@ func (r *Reader) text(v gjson.Result) int64 {
 	case gjson.Null:
 		return 0
 	case gjson.String:
-		return r.set.CountJSON(r.family, v.Raw[1:len(v.Raw)-1])
+		return r.set.CountJSON(r.family, v.Raw[1:max(len(v.Raw)-1, 1)])
 	}
 	return r.set.Count(r.family, v.Raw)
 }

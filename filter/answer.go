@@ -86,19 +86,29 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	actual = s.reservation.Cost
 	defer s.vm.guard("charge")
 	s.answer.End()
-	o := policy.Outcome{Ending: s.ending(complete), Input: -1, Output: -1, OutputSeen: s.answer.Output()}
 	u := s.answer.Usage()
-	o.Input, o.Output = u.Charged(), u.Output
-	if s.request.How == dialect.Length {
-		o.InputGuessed = dialect.ByLength(s.bytes).Input
+	o := policy.Outcome{
+		Ending: s.ending(complete), Input: u.Charged(), Output: u.Output,
+		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	if !s.api.Metered() {
 		c.Input, c.Output = 0, 0
 	}
-	s.vm.count(metricEndings, "ending", o.Ending.String())
-	s.vm.count(metricCharges, "source", source.String())
+	s.vm.countEnding(o.Ending, source)
 	return c
+}
+
+// estimated is the input by the best that is known. What was reserved is it where it was counted.
+func (s *Stream) estimated() int64 {
+	byLength := dialect.ByLength(s.bytes).Input
+	switch s.request.How {
+	case dialect.Bound:
+		return byLength
+	case dialect.Length: // more of the body may have come since
+		return max(byLength, s.reservation.Cost.Input)
+	}
+	return s.reservation.Cost.Input
 }
 
 func (s *Stream) ending(complete bool) policy.Ending {

@@ -134,3 +134,34 @@ func TestDuplicateMembers(t *testing.T) {
 		}
 	})
 }
+
+// While hardly anything of a limit is used, a body of text is not counted: an upper bound is reserved, and settled by what
+// the answer says, or by the body's length if it does not.
+func TestAmpleLimitsAreNotCounted(t *testing.T) {
+	body := `{"model":"gpt-4o","max_tokens":100,"messages":[{"role":"user","content":"` + strings.Repeat("hello world, ", 100) + `"}]}`
+	bound, byLength := int64(len(body)*3/2+7+100), int64(len(body)+3)/4
+	const counted = 308
+	send := func(p *filtertest.Process, tenant string) *filtertest.Exchange {
+		return p.Worker(0).Open(request("/openai/v1/chat/completions", tenant, body))
+	}
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		x := send(p, "a")
+		if got := used(t, p, "a"); got != bound {
+			t.Errorf("%d reserved, want the bound of %d", got, bound)
+		}
+		x.Answer(200, `{"usage":{"prompt_tokens":300,"completion_tokens":33}}`)
+		if got := used(t, p, "a"); got != 333 {
+			t.Errorf("%d count, want what was said", got)
+		}
+		x = send(p, "b")
+		x.Answer(200, `{"id":"`+strings.Repeat("a", 396)+`"}`)
+		if got := used(t, p, "b"); got < byLength+90 || got > byLength+110 {
+			t.Errorf("%d count, want about %d by length and 100 seen", got, byLength)
+		}
+		p.Worker(0).Open(chat("c", "hi", 15_000))
+		send(p, "c")
+		if got := used(t, p, "c"); got != 15_000+input+counted+100 {
+			t.Errorf("%d reserved, want %d: near a limit it is counted", got, 15_000+input+counted+100)
+		}
+	})
+}

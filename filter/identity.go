@@ -9,9 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"unsafe"
 
-	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -20,7 +18,7 @@ type asker struct {
 	host    Host
 	policy  *policy.Policy
 	headers [][2]string
-	body    []byte // nil if it was not read
+	member  func(path string) string // of the body; nil if it was not read
 
 	known   bool // whether trusted has been found out
 	trusted bool
@@ -36,22 +34,6 @@ func identityHeaders(w *policy.WhoSpec) (names []string) {
 		}
 	}
 	return names
-}
-
-// doubled says whether one of the names comes twice.
-func doubled(headers [][2]string, names []string) bool {
-	for _, n := range names {
-		seen := false
-		for _, h := range headers {
-			if h[0] == n {
-				if seen {
-					return true
-				}
-				seen = true
-			}
-		}
-	}
-	return false
 }
 
 // caller identifies the caller on all tiers.
@@ -102,7 +84,9 @@ func (a *asker) read(s policy.Source) string {
 	case policy.FromHeader:
 		return a.header(s.Arg)
 	case policy.FromBody:
-		return bodyMember(a.body, s.Arg)
+		if a.member != nil {
+			return a.member(s.Arg)
+		}
 	case policy.FromAPIKey:
 		return a.apiKey()
 	case policy.FromPeer:
@@ -128,18 +112,6 @@ func (a *asker) header(name string) string {
 		}
 	}
 	return ""
-}
-
-// bodyMember reads a string or number of the body.
-func bodyMember(body []byte, path string) string {
-	if len(body) == 0 {
-		return ""
-	}
-	v := gjson.Get(unsafe.String(unsafe.SliceData(body), len(body)), path)
-	if v.Type != gjson.String && v.Type != gjson.Number {
-		return ""
-	}
-	return strings.Clone(v.String())
 }
 
 // apiKey is a keyed hash of the credential, so that the credential itself is nowhere kept or shown.

@@ -158,10 +158,10 @@ func TestStripping(t *testing.T) {
 		x := p.Worker(0).Open(filtertest.Request{
 			Path: "/openai/v1/chat/completions", Body: []byte(`{"model":"gpt-4o","messages":[]}`),
 			Headers: [][2]string{{"x-tenant", "a"}, {"x-user", "u"}, {"x-tool", "t"}, {"x-environment", "ci"}, {"x-priority", "batch"},
-				{"x-request-tree", "r"}, {"x-weir-decision", "admit"}, {"authorization", "Bearer secret"},
+				{"x-request-tree", "r"}, {"x-weir-decision", "admit"}, {"x-envoy-retry-on", "5xx"}, {"authorization", "Bearer secret"},
 				{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {"accept-encoding", "gzip, br"}, {"x-other", "kept"}},
 		})
-		for _, name := range []string{"x-tenant", "x-user", "x-tool", "x-environment", "x-priority", "x-request-tree", "x-weir-decision"} {
+		for _, name := range []string{"x-tenant", "x-user", "x-tool", "x-environment", "x-priority", "x-request-tree", "x-weir-decision", "x-envoy-retry-on"} {
 			if v := x.Upstream(name); v != "" {
 				t.Errorf("%s: %s left", name, v)
 			}

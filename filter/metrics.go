@@ -6,13 +6,14 @@ import "github.com/weirproxy/weir/policy"
 
 // metrics are the counters of a VM, made when first needed: few of the combinations ever occur.
 type metrics struct {
+	admitted  Metric
 	decisions map[decisionKey]*Metric
-	named     map[string]*Metric
+	endings   [policy.NumEndings]Metric
+	charges   [policy.NumChargeSources]Metric
 }
 
 type decisionKey struct {
 	name      string
-	verdict   policy.Verdict
 	reason    policy.Reason
 	tier      policy.Tier
 	dimension policy.Dimension
@@ -27,9 +28,13 @@ const (
 	metricPanics   = "weir_panics_total"         // callback
 )
 
-// decision counts a decision: the name, with what was decided as labels.
-func (v *VM) countDecision(name string, verdict policy.Verdict, r *policy.Refusal) {
-	k := decisionKey{name, verdict, r.Reason, r.Tier, r.Dimension}
+func (v *VM) countAdmitted() {
+	v.count(&v.metrics.admitted, metricRequests, "decision", policy.Admit.String())
+}
+
+// countDenied counts a refusal: the name, with why as labels.
+func (v *VM) countDenied(name string, r *policy.Refusal) {
+	k := decisionKey{name, r.Reason, r.Tier, r.Dimension}
 	m := v.metrics.decisions[k]
 	if m == nil {
 		m = &Metric{Name: k.label()}
@@ -39,11 +44,7 @@ func (v *VM) countDecision(name string, verdict policy.Verdict, r *policy.Refusa
 }
 
 func (k decisionKey) label() string {
-	n := k.name + ".decision." + k.verdict.String()
-	if k.reason == policy.None {
-		return n
-	}
-	n += ".reason." + k.reason.String()
+	n := k.name + ".decision." + policy.Deny.String() + ".reason." + k.reason.String()
 	switch k.reason {
 	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()
@@ -51,13 +52,16 @@ func (k decisionKey) label() string {
 	return n
 }
 
+// countEnding counts how a call ended, and where the numbers that it was charged come from.
+func (v *VM) countEnding(e policy.Ending, c policy.ChargeSource) {
+	v.count(&v.metrics.endings[e], metricEndings, "ending", e.String())
+	v.count(&v.metrics.charges[c], metricCharges, "source", c.String())
+}
+
 // count counts something with one label.
-func (v *VM) count(name, label, value string) {
-	key := name + "." + label + "." + value
-	m := v.metrics.named[key]
-	if m == nil {
-		m = &Metric{Name: key}
-		v.metrics.named[key] = m
+func (v *VM) count(m *Metric, name, label, value string) {
+	if m.Name == "" {
+		m.Name = name + "." + label + "." + value
 	}
 	v.host.Count(m)
 }

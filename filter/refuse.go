@@ -14,7 +14,7 @@ import (
 // refuse counts a refusal that has nothing to do with a limit, and answers with it.
 func (s *Stream) refuse(reason policy.Reason, detail string) Action {
 	r := policy.Refusal{Reason: reason}
-	s.vm.countDecision(metricRequests, policy.Deny, &r)
+	s.vm.countDenied(metricRequests, &r)
 	return s.reply(&r, detail)
 }
 

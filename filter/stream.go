@@ -32,8 +32,10 @@ type Stream struct {
 	provider *policy.Provider
 	dialect  dialect.Dialect
 	api      dialect.API
-	length   int64 // the body's, as declared; -1 if it is not
-	bytes    int64 // of the body that have come
+	identity uint32 // which of the identity headers came
+	doubled  bool   // one of them came twice
+	length   int64  // the body's, as declared; -1 if it is not
+	bytes    int64  // of the body that have come
 
 	reservation policy.Reservation
 	request     dialect.Request
@@ -48,7 +50,7 @@ func (p *Plugin) NewStream() *Stream { return &Stream{plugin: p, vm: p.vm} }
 func (s *Stream) RequestHeaders(end bool) (a Action) {
 	defer s.guardRequest("request_headers", &a)
 	s.headers = s.vm.host.RequestHeaders()
-	path := s.pseudo()
+	path := s.scanHeaders()
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}
@@ -62,7 +64,7 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 		if s.plugin.policy.Mode != policy.Shadow {
 			return s.refuse(reason, "")
 		}
-		s.vm.countDecision(metricShadow, policy.Deny, &policy.Refusal{Reason: reason})
+		s.vm.countDenied(metricShadow, &policy.Refusal{Reason: reason})
 	}
 	switch {
 	case end || !s.api.Metered():
@@ -83,8 +85,11 @@ func (s *Stream) apiOf(path string) dialect.API {
 
 // objection says why a request is refused whatever its cost.
 func (s *Stream) objection(path string) policy.Reason {
-	if doubled(s.headers, s.plugin.identity) {
+	if s.doubled {
 		return policy.BadIdentity
+	}
+	if dialect.Climbs(path) {
+		return policy.BadPath
 	}
 	if s.api == dialect.Unrecognised {
 		plain, _, _ := strings.Cut(path, "?")
@@ -95,11 +100,11 @@ func (s *Stream) objection(path string) policy.Reason {
 	return policy.None
 }
 
-// pseudo reads what is needed of the headers in one pass and gives the path.
-func (s *Stream) pseudo() (path string) {
+// scanHeaders finds what is needed in one pass and gives the path.
+func (s *Stream) scanHeaders() (path string) {
 	s.length = -1
 	for _, h := range s.headers {
-		switch h[0] {
+		switch name := h[0]; name {
 		case ":path":
 			path = h[1]
 		case ":method":
@@ -107,6 +112,11 @@ func (s *Stream) pseudo() (path string) {
 		case "content-length":
 			if n, err := strconv.ParseInt(h[1], 10, 64); err == nil && n >= 0 {
 				s.length = n
+			}
+		default:
+			if i := indexOf(s.plugin.identity, name); i >= 0 {
+				s.doubled = s.doubled || s.identity&(1<<i) != 0
+				s.identity |= 1 << i
 			}
 		}
 	}
@@ -160,35 +170,60 @@ func (s *Stream) RequestTrailers() (a Action) {
 // decideBody decides on a body that is complete and buffered.
 func (s *Stream) decideBody() Action {
 	body := s.vm.host.RequestBody(int(s.bytes))
-	return s.decide(s.vm.reader.Read(s.api, body, s.plugin.family), body)
+	return s.decide(s.vm.reader.Open(s.api, body, s.plugin.family), s.vm.reader.Member)
 }
 
-// decide reserves what the request costs, or refuses it.
-func (s *Stream) decide(q dialect.Request, body []byte) Action {
+// decide reserves what the request costs, or refuses it. member reads the body, if it was opened.
+func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p := s.plugin.policy
-	ask := asker{host: s.vm.host, policy: p, headers: s.headers, body: body}
+	ask := asker{host: s.vm.host, policy: p, headers: s.headers, member: member}
 	caller := ask.caller()
 	model, _ := s.provider.Models.Lookup(q.Model)
 	var path policy.Path
 	p.Path(&path, model, &caller)
-	cost := policy.Cost{Requests: 1}
-	if s.api.Metered() && s.method == "POST" {
-		cost.Output = p.OutputBound(&path, model, q.Input, q.Output)
-		cost.Input = q.Input
-		if q.How == dialect.Length {
-			cost.Input = p.GuessedInput(&path, q.Input, cost.Output)
+	now := s.vm.host.Now()
+	if q.How == dialect.Bound {
+		if s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+			s.vm.countAdmitted()
+			return s.send(q)
 		}
+		q = s.vm.reader.Count()
 	}
-	d := s.vm.ledger.Reserve(s.vm.host.Now(), &path, cost, &s.reservation)
-	s.vm.countDecision(metricRequests, d.Verdict, &d.Refusal)
+	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	if d.Shadow.Reason != policy.None {
-		s.vm.countDecision(metricShadow, policy.Deny, &d.Shadow)
+		s.vm.countDenied(metricShadow, &d.Shadow)
 	}
 	if d.Verdict == policy.Deny {
+		s.vm.countDenied(metricRequests, &d.Refusal)
 		return s.reply(&d.Refusal, "")
 	}
+	s.vm.countAdmitted()
+	return s.send(q)
+}
+
+// saysUsage says whether the answer is going to say its usage, so that it does not matter what was counted before.
+func (s *Stream) saysUsage(q *dialect.Request) bool {
+	return !q.Stream || q.IncludeUsage || s.api == dialect.Messages || s.api == dialect.Responses
+}
+
+// cost is what is reserved for a request.
+func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) policy.Cost {
+	c := policy.Cost{Requests: 1}
+	if !s.api.Metered() || s.method != "POST" {
+		return c
+	}
+	c.Input = q.Input
+	c.Output = s.plugin.policy.OutputBound(path, m, q.Input, q.Output)
+	if q.How == dialect.Length {
+		c.Input = s.plugin.policy.GuessedInput(path, q.Input, c.Output)
+	}
+	return c
+}
+
+// send lets a request go that was admitted.
+func (s *Stream) send(q dialect.Request) Action {
+	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
-	s.request.Model = "" // it lies in the body's memory, which must not outlive this callback
 	return s.admit(sent)
 }
 
@@ -196,9 +231,15 @@ func (s *Stream) decide(q dialect.Request, body []byte) Action {
 func (s *Stream) admit(as phase) Action {
 	s.phase = as
 	h := s.vm.host
+	for i, name := range s.plugin.identity {
+		if s.identity&(1<<i) != 0 {
+			h.RemoveRequestHeader(name)
+		}
+	}
 	for _, kv := range s.headers {
 		switch {
-		case strings.HasPrefix(kv[0], "x-weir-"), contains(s.plugin.identity, kv[0]):
+		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
+			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
 			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.api.Metered():
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
@@ -208,11 +249,11 @@ func (s *Stream) admit(as phase) Action {
 	return Continue
 }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
+func indexOf(names []string, name string) int {
+	for i, n := range names {
 		if n == name {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }

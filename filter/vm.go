@@ -26,7 +26,7 @@ func NewVM(h Host) *VM {
 	return &VM{
 		host:    h,
 		ledger:  policy.NewLedger(h, rand.Uint64()|1),
-		metrics: metrics{map[decisionKey]*Metric{}, map[string]*Metric{}},
+		metrics: metrics{decisions: map[decisionKey]*Metric{}},
 	}
 }
 
@@ -54,7 +54,7 @@ type Plugin struct {
 func (v *VM) Configure(config []byte) (p *Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			v.count(metricPanics, "callback", "configure")
+			v.report("configure", r)
 			p, err = nil, fmt.Errorf("panic: %v", r)
 		}
 	}()
@@ -74,7 +74,9 @@ func (v *VM) Configure(config []byte) (p *Plugin, err error) {
 		}
 		p.providers[pr] = d
 	}
-	p.identity = identityHeaders(&compiled.Who)
+	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
+		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
+	}
 	return p, nil
 }
 
@@ -96,7 +98,7 @@ func (v *VM) guard(callback string) {
 func (v *VM) report(callback string, r any) {
 	defer func() { _ = recover() }()
 	v.host.Log(Error, fmt.Sprintf("weir: panic in %s: %v", callback, r))
-	v.count(metricPanics, "callback", callback)
+	v.count(new(Metric), metricPanics, "callback", callback)
 }
 
 // An emergency bucket lets a few requests pass where the policy says on_error: allow.

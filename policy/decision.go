@@ -32,6 +32,7 @@ const (
 	NotMetered             // the path or upgrade cannot be metered, and the policy does not name it
 	UnknownPrefix          // no provider has the path's prefix
 	BadIdentity            // an identity header came twice
+	BadPath                // the path has a dot segment behind an escaped slash
 	numReasons
 )
 
@@ -48,6 +49,7 @@ var reasons = [numReasons]struct {
 	NotMetered:      {"not_metered", 403},
 	UnknownPrefix:   {"unknown_prefix", 404},
 	BadIdentity:     {"bad_identity", 400},
+	BadPath:         {"bad_path", 400},
 }
 
 func (r Reason) String() string {

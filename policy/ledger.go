@@ -89,23 +89,31 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 	return d
 }
 
-// amplitude is how many times an upper bound of the tokens must fit for it to be reserved in place of a count.
-const amplitude = 4
-
-// ReserveAmple takes an upper bound of the cost, if all buckets of the path have several times as many tokens: then it
-// makes no difference, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked with the
-// exact cost.
+// ReserveAmple takes an upper bound of the cost, if all token limits of the path are hardly used: then it makes no difference
+// that the bound is too large, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked
+// with the exact cost.
 func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservation) bool {
-	wanted := Cost{bound.Requests, bound.Input * amplitude, bound.Output * amplitude}
 	var d Decision
 	for i := range path.Len {
-		l.load(now, &path.Steps[i], &l.loads[i])
-		l.check(now, &path.Steps[i], &l.loads[i], wanted, false, &d)
-		if d.Verdict != Admit || d.Shadow.Reason != None {
+		r := &l.loads[i]
+		l.load(now, &path.Steps[i], r)
+		l.check(now, &path.Steps[i], r, bound, false, &d)
+		if d.Verdict != Admit || d.Shadow.Reason != None || !r.ample(max(now, r.clock), bound) {
 			return false
 		}
 	}
 	return l.takeAll(now, path, bound, res, &d)
+}
+
+// ample says whether the cost leaves all token meters almost full.
+func (r *record) ample(now int64, cost Cost) bool {
+	for i := range r.meters {
+		m := &r.meters[i]
+		if u := m.dimension().Unit(); u != Requests && !m.ample(now, cost.In(u)) {
+			return false
+		}
+	}
+	return true
 }
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.

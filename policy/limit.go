@@ -164,6 +164,12 @@ func (s *meterState) remaining(now int64) int64 {
 	return n
 }
 
+// ample says whether n units leave seven eighths of bucket and window: so much at most is held back from others by
+// reservations that are too large.
+func (s *meterState) ample(now, n int64) bool {
+	return s.bucket.level(now, s.rate)-n >= s.rate.burst/8*7 && (!s.ringed() || s.ring.room(s.shape)-n >= s.rate.limit/8*7)
+}
+
 // idle says whether the meter is as good as new.
 func (s *meterState) idle(now int64) bool {
 	if s.bucket.full > now {

@@ -7,16 +7,16 @@ type Ending uint8
 
 // Endings.
 const (
-	NotSent  Ending = iota // denied after all, or the caller left before it was sent
-	Rejected               // the provider answered 4xx, or an error in place of an answer
-	Broken                 // 5xx, or no byte of an answer came
-	Left                   // the caller left before a byte of the answer came
-	Complete               // the answer came to its end
-	Cut                    // caller or provider left in the middle of the answer
-	numEndings
+	NotSent    Ending = iota // denied after all, or the caller left before it was sent
+	Rejected                 // the provider answered 4xx, or an error in place of an answer
+	Broken                   // 5xx, or no byte of an answer came
+	Left                     // the caller left before a byte of the answer came
+	Complete                 // the answer came to its end
+	Cut                      // caller or provider left in the middle of the answer
+	NumEndings               // how many there are
 )
 
-var endingNames = [numEndings]string{"not_sent", "rejected", "broken", "left", "complete", "cut"}
+var endingNames = [NumEndings]string{"not_sent", "rejected", "broken", "left", "complete", "cut"}
 
 func (e Ending) String() string { return nameOf(endingNames[:], e) }
 
@@ -25,24 +25,24 @@ type ChargeSource uint8
 
 // Charge sources.
 const (
-	FromNothing  ChargeSource = iota // there is nothing to charge
-	FromUsage                        // the provider said it
-	FromCount                        // counted here, for the provider did not say
-	FromEstimate                     // estimated, for what the provider said is absurd
-	numChargeSources
+	FromNothing      ChargeSource = iota // there is nothing to charge
+	FromUsage                            // the provider said it
+	FromCount                            // counted here, for the provider did not say
+	FromEstimate                         // estimated, for what the provider said is absurd
+	NumChargeSources                     // how many there are
 )
 
-var chargeSourceNames = [numChargeSources]string{"nothing", "usage", "count", "estimate"}
+var chargeSourceNames = [NumChargeSources]string{"nothing", "usage", "count", "estimate"}
 
 func (c ChargeSource) String() string { return nameOf(chargeSourceNames[:], c) }
 
-// An Outcome is what is known of a call at its end. Tokens that the provider did not say are -1.
+// An Outcome is what is known of a call at its end, in tokens. What the provider did not say is -1.
 type Outcome struct {
-	Ending       Ending
-	Input        int64 // tokens, as far as they count by the provider's rules
-	Output       int64 // tokens
-	OutputSeen   int64 // tokens of output that were counted as they passed
-	InputGuessed int64 // tokens of input as estimated, if more is known than at the reservation; else 0
+	Ending         Ending
+	Input          int64 // as far as it counts by the provider's rules
+	Output         int64
+	InputEstimated int64
+	OutputSeen     int64 // counted as it passed
 }
 
 // absurdFactor is how many times more than reserved a call may have used before nobody believes it.
@@ -51,7 +51,7 @@ const absurdFactor = 100
 // Charge is what a call counts as in the end: the settlement table of docs/reference.md. keep is the policy's
 // settle.uncertain: keep.
 func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
-	input := max(reserved.Input, o.InputGuessed)
+	input := o.InputEstimated
 	counted := Cost{1, input, o.OutputSeen}
 	switch o.Ending {
 	case NotSent:

@@ -83,7 +83,9 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 		return
 	}
 	tenant := p.Hasher.Key(TierTenant, c.Tenant)
-	p.addNamed(to, TierTool, p.tool, c.Tool, p.Hasher.Key(TierTool, c.Tool), 0)
+	if len(p.tool) > 0 {
+		p.add(to, Step{Tier: TierTool, Key: p.Hasher.Key(TierTool, c.Tool), Limit: named(p.tool, c.Tool)})
+	}
 	if len(p.user) > 0 {
 		limit := p.user[c.Tenant+"/"+c.User]
 		if limit == nil {
@@ -91,7 +93,9 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 		}
 		p.add(to, Step{Tier: TierUser, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
 	}
-	p.addNamed(to, TierTenant, p.tenant, c.Tenant, tenant, 0)
+	if len(p.tenant) > 0 {
+		p.add(to, Step{Tier: TierTenant, Key: tenant, Limit: named(p.tenant, c.Tenant)})
+	}
 	environment := p.entry(c.Environment)
 	if l := p.environment[environment]; l != nil {
 		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, environment), Limit: l})
@@ -103,12 +107,6 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 		p.add(to, Step{Tier: TierEnvironment, Key: e.key, Limit: e.limit})
 	}
 	p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
-}
-
-func (p *Policy) addNamed(to *Path, t Tier, limits map[string]*Limit, name string, key, owner Key) {
-	if len(limits) > 0 {
-		p.add(to, Step{Tier: t, Key: key, Owner: owner, Limit: named(limits, name)})
-	}
 }
 
 func named(limits map[string]*Limit, name string) *Limit {

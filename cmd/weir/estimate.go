@@ -114,7 +114,8 @@ func (e *estimator) family(model string) tokens.Family {
 }
 
 func (e *estimator) body(b []byte) estimate {
-	q := e.reader.Read(e.api, b, e.family)
+	e.reader.Open(e.api, b, e.family)
+	q := e.reader.Count()
 	output := q.Output
 	if output < 0 {
 		output = e.policy.Output

@@ -25,7 +25,7 @@ type Module struct {
 func Compile(file string) (*Module, error) {
 	code, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("no compiled filter, run make build: %w", err)
+		return nil, fmt.Errorf("no compiled filter: %w", err)
 	}
 	ctx := context.Background()
 	m := &Module{runtime: wazero.NewRuntime(ctx), workers: map[string]*Worker{}}

@@ -36,10 +36,39 @@ func (host) Set(key string, value []byte, cas uint32) bool {
 	return proxywasm.SetSharedData(key, value, cas) == nil
 }
 
-func (host) RequestHeaders() [][2]string {
-	h, _ := proxywasm.GetHttpRequestHeaders()
-	return h
+// Header maps by their numbers in the ABI.
+const (
+	requestHeaders  = 0
+	responseHeaders = 2
+)
+
+//go:wasmimport env proxy_get_header_map_pairs
+func getHeaderMapPairs(which int32, data unsafe.Pointer, size unsafe.Pointer) uint32
+
+// headers reads a header map. The SDK's own call makes a string of each name and value; here they lie in the memory that
+// the host has filled.
+func headers(which int32) [][2]string {
+	var data *byte
+	var size int32
+	if getHeaderMapPairs(which, unsafe.Pointer(&data), unsafe.Pointer(&size)) != 0 || size < 4 {
+		return nil
+	}
+	raw := unsafe.String(data, size)
+	number := func(at int) int {
+		return int(raw[at]) | int(raw[at+1])<<8 | int(raw[at+2])<<16 | int(raw[at+3])<<24
+	}
+	n := number(0)
+	pairs := make([][2]string, n)
+	text := 4 + 8*n
+	for i := range pairs {
+		name, value := number(4+8*i), number(8+8*i)
+		pairs[i] = [2]string{raw[text : text+name], raw[text+name+1 : text+name+1+value]}
+		text += name + value + 2
+	}
+	return pairs
 }
+
+func (host) RequestHeaders() [][2]string { return headers(requestHeaders) }
 
 func (host) SetRequestHeader(name, value string) { _ = proxywasm.ReplaceHttpRequestHeader(name, value) }
 
@@ -53,10 +82,7 @@ func (host) RequestBody(size int) []byte {
 	return b
 }
 
-func (host) ResponseHeaders() [][2]string {
-	h, _ := proxywasm.GetHttpResponseHeaders()
-	return h
-}
+func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
 
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
 

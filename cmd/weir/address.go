@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/weirproxy/weir/controlplane"
+)
+
+// requireLoopback refuses addresses that other machines can reach.
+func requireLoopback(addrs ...string) error {
+	for _, a := range addrs {
+		if err := controlplane.RequireLoopback(a); err != nil {
+			var open *controlplane.OpenError
+			if errors.As(err, &open) {
+				return usagef("%w (%s)", err, open.Hint())
+			}
+			return usageError{err}
+		}
+	}
+	return nil
+}
+
+// listen listens on an address, and says which flag to change if it is taken.
+func listen(addr, flag string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use: end what listens there, or choose another address with %s", addr, flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s (%s): %w", addr, flag, err)
+	}
+	return l, nil
+}
+
+// freeAddress says whether Envoy will be able to listen on an address: its own error would come late and in a log.
+func freeAddress(addr string) error {
+	l, err := listen(addr, "--listen")
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, server *http.Server, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() {
+		wait, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if server.Shutdown(wait) != nil {
+			server.Close()
+		}
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

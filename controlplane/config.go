@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/weirproxy/weir/controlplane/translate"
+)
+
+// Config says what a Server does. It closes the listeners when it ends.
+type Config struct {
+	PolicyFile string
+	XDS        net.Listener // for Envoys
+	Status     net.Listener // for the page, readiness and metrics
+	Listen     string       // host:port where Envoys take requests
+
+	WasmHash  string            // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any
+	Upstreams map[string]string // by provider: the address that replaces its upstream
+	CAFile    string            // of trusted certificates, on nodes that name none; default translate.DefaultCAFile
+	Logger    *slog.Logger      // nil: no log
+	Ready     func() error      // more that has to be true for readiness; may be nil; must not ask for the Status
+	Poll      time.Duration     // how often the file is read; default watch.Every
+}
+
+func (c *Config) check() error {
+	if c.PolicyFile == "" {
+		return errors.New("no policy file")
+	}
+	if c.XDS == nil || c.Status == nil {
+		return errors.New("needs two listeners")
+	}
+	_, err := translate.ListenAddress(c.Listen)
+	return err
+}
+
+// An OpenError says that an address can be reached from other machines.
+type OpenError struct{ Addr string }
+
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("%q can be reached from other machines", e.Addr)
+}
+
+// Hint says what to do about it.
+func (e *OpenError) Hint() string {
+	return "write 127.0.0.1:PORT: until weir has mTLS, whoever reaches this address can read the policy"
+}
+
+// RequireLoopback refuses an address, host:port, that other machines can reach.
+func RequireLoopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is no host:port: %w", addr, err)
+	}
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return &OpenError{addr}
+}

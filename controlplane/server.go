@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weirproxy/weir/controlplane/translate"
+	"github.com/weirproxy/weir/controlplane/watch"
+	"github.com/weirproxy/weir/controlplane/xds"
+	"github.com/weirproxy/weir/policyfile"
+)
+
+// A Server is a control plane.
+type Server struct {
+	config  Config
+	log     *slog.Logger
+	xds     *xds.Server
+	started time.Time
+
+	mu      sync.Mutex
+	loaded  *loaded      // the last good policy; nil: none yet
+	problem *FileProblem // what is wrong with the file now; nil: nothing
+	loads   int64        // policies that were taken
+	fails   int64        // that were not
+}
+
+// A loaded is a policy that is served.
+type loaded struct {
+	result  *policyfile.Result
+	version string
+	at      time.Time
+}
+
+// New makes a server.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		config:  c,
+		log:     c.Logger,
+		xds:     xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger}),
+		started: time.Now(),
+	}, nil
+}
+
+// Run works until ctx ends, or until it cannot: then it says why. It leaves nothing behind.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts := []func(context.Context) error{
+		s.follow,
+		s.serveStatus,
+		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
+	}
+	errs := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() {
+			err := part(ctx)
+			cancel() // none works without the others
+			errs <- err
+		}()
+	}
+	var all []error
+	for range parts {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+func (s *Server) follow(ctx context.Context) error {
+	w := &watch.Watcher{Path: s.config.PolicyFile, Every: s.config.Poll, Changed: s.changed}
+	w.Run(ctx)
+	return nil
+}
+
+// changed takes a policy that is new, or notes what is wrong with it.
+func (s *Server) changed(r *policyfile.Result, err error) {
+	if err == nil {
+		// Tried once before it goes to any node: what cannot be translated is the policy's fault like any other.
+		_, err = s.translate(r, xds.Node{Wasm: "weir-00000000.wasm"})
+	}
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	if !s.take(r) {
+		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
+		return
+	}
+	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
+}
+
+func (s *Server) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails++
+	s.problem = &FileProblem{At: time.Now(), Message: err.Error(), Errors: policyfile.Errors(err)}
+	s.log.Error("policy not taken", "file", s.config.PolicyFile, "error", err, "kept", s.loaded != nil)
+}
+
+// take makes a policy the one that is served, and says whether it is another one.
+func (s *Server) take(r *policyfile.Result) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problem = nil
+	v := translate.Version(r.JSON)
+	if s.loaded != nil && s.loaded.version == v {
+		s.loaded.result = r // its notices may have moved
+		return false
+	}
+	s.loads++
+	s.loaded = &loaded{result: r, version: v, at: time.Now()}
+	s.log.Info("policy taken", "file", s.config.PolicyFile, "version", v)
+	for _, n := range r.Notices {
+		s.log.Info("notice", "about", n.String())
+	}
+	return true
+}
+
+func (s *Server) translate(r *policyfile.Result, n xds.Node) (*translate.Set, error) {
+	ca := n.CAFile
+	if ca == "" {
+		ca = s.config.CAFile
+	}
+	return translate.Resources(translate.Input{
+		Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse,
+		Listen: s.config.Listen, Wasm: n.Wasm, CAFile: ca, Upstreams: s.config.Upstreams,
+	})
+}
+
+func (s *Server) serveStatus(ctx context.Context) error {
+	h := &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(s.config.Status) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("status: %w", err)
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if h.Shutdown(late) != nil {
+		h.Close()
+	}
+	<-failed
+	return nil
+}

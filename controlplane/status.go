@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirproxy/weir/controlplane/xds"
+	"github.com/weirproxy/weir/policyfile"
+)
+
+// Status is what /api/status says.
+type Status struct {
+	Ready    bool         `json:"ready"`
+	NotReady string       `json:"not_ready,omitempty"` // why
+	Started  time.Time    `json:"started"`
+	Listen   string       `json:"listen"`           // where Envoys take requests
+	Filter   string       `json:"filter,omitempty"` // hash of the filter that belongs to this control plane
+	File     string       `json:"file"`
+	Policy   *PolicyInfo  `json:"policy"` // null: none yet
+	Problem  *FileProblem `json:"problem,omitempty"`
+	Nodes    []xds.Status `json:"nodes"`
+}
+
+// PolicyInfo is about the policy that is served.
+type PolicyInfo struct {
+	Version  string              `json:"version"`
+	LoadedAt time.Time           `json:"loaded_at"`
+	Mode     string              `json:"mode"`
+	Notices  []policyfile.Notice `json:"notices"`
+}
+
+// FileProblem is what is wrong with the file as it is now.
+type FileProblem struct {
+	At      time.Time           `json:"at"`
+	Message string              `json:"message"`
+	Errors  []*policyfile.Error `json:"errors,omitempty"` // those that have a place in the file
+}
+
+// Status gives the state of everything.
+func (s *Server) Status() Status {
+	err := s.ready()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
+		Problem: s.problem, Nodes: s.xds.Nodes(),
+	}
+	if err != nil {
+		st.NotReady = err.Error()
+	}
+	if l := s.loaded; l != nil {
+		st.Policy = &PolicyInfo{
+			Version: l.version, LoadedAt: l.at, Mode: l.result.Policy.Mode.String(),
+			Notices: append([]policyfile.Notice{}, l.result.Notices...),
+		}
+	}
+	return st
+}
+
+// Nodes gives the state of the Envoys.
+func (s *Server) Nodes() []xds.Status { return s.xds.Nodes() }
+
+// ready says why this server is not ready.
+func (s *Server) ready() error {
+	s.mu.Lock()
+	loaded, problem := s.loaded, s.problem
+	s.mu.Unlock()
+	switch {
+	case loaded == nil && problem != nil:
+		return fmt.Errorf("no policy: %s", problem.Message)
+	case loaded == nil:
+		return errors.New("no policy yet")
+	case s.config.Ready != nil:
+		return s.config.Ready()
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package xds
+
+import (
+	"context"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// callbacks are what go-control-plane calls, for one stream always one after another.
+type callbacks struct{ *Server }
+
+var _ serverv3.Callbacks = callbacks{}
+
+func (c callbacks) OnDeltaStreamOpen(context.Context, int64, string) error { return nil }
+
+// OnStreamDeltaRequest comes before the request is answered.
+func (c callbacks) OnStreamDeltaRequest(id int64, r *discoveryv3.DeltaDiscoveryRequest) error {
+	c.mu.Lock()
+	st := c.streams[id]
+	c.mu.Unlock()
+	if st == nil {
+		var err error
+		if st, err = c.connect(id, r.GetNode()); err != nil {
+			return status.Error(codes.FailedPrecondition, "weir: "+err.Error())
+		}
+		// The first request alone names the node; from it the server takes the key of the snapshot for all others.
+		r.Node = &corev3.Node{Id: st.key()}
+	}
+	c.answered(st, r)
+	return nil
+}
+
+// OnStreamDeltaResponse comes before a response is sent.
+func (c callbacks) OnStreamDeltaResponse(id int64, _ *discoveryv3.DeltaDiscoveryRequest, r *discoveryv3.DeltaDiscoveryResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := c.streams[id]
+	if st == nil {
+		return
+	}
+	v := version{r.GetTypeUrl(), r.GetSystemVersionInfo()}
+	st.sent[r.GetNonce()] = v
+	delete(st.had, v.typ)
+	state := st.state(v.typ)
+	state.Sent, state.SentAt = v.version, time.Now()
+	c.log.Debug("sent", "node", st.node.ID, "type", name(v.typ), "version", v.version)
+}
+
+func (c callbacks) OnDeltaStreamClosed(id int64, _ *corev3.Node) {
+	c.mu.Lock()
+	st := c.streams[id]
+	delete(c.streams, id)
+	c.mu.Unlock()
+	if st == nil {
+		return
+	}
+	c.cache.ClearSnapshot(st.key())
+	c.log.Info("Envoy has gone", "node", st.node.ID, "after", time.Since(st.since).Round(time.Millisecond))
+}
+
+// connect takes up a stream, or says why it is refused.
+func (s *Server) connect(id int64, n *corev3.Node) (*stream, error) {
+	st := &stream{
+		id: id, node: nodeOf(n), since: time.Now(),
+		types: map[string]*state{}, sent: map[string]version{}, policies: map[string]string{}, had: map[string]map[string]string{},
+	}
+	var err error
+	if st.notes, err = st.node.check(s.wasmHash); err != nil {
+		s.refuse(st.node, err)
+		return nil, err
+	}
+	s.push.Lock()
+	defer s.push.Unlock()
+	s.mu.Lock()
+	s.streams[id] = st
+	delete(s.refused, st.node.ID)
+	s.mu.Unlock()
+	s.log.Info("Envoy has come", "node", st.node.ID, "version", st.node.Version, "filter", st.node.Wasm, "notes", st.notes)
+	s.send(st)
+	return st, nil
+}
+
+// answered takes down what a request says about an earlier response.
+func (s *Server) answered(st *stream, r *discoveryv3.DeltaDiscoveryRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.GetResponseNonce() == "" {
+		if had := r.GetInitialResourceVersions(); len(had) > 0 {
+			st.had[r.GetTypeUrl()] = had
+			s.compare(st)
+		}
+		return
+	}
+	v, ok := st.sent[r.GetResponseNonce()]
+	if !ok {
+		return
+	}
+	delete(st.sent, r.GetResponseNonce())
+	state := st.state(v.typ)
+	if e := r.GetErrorDetail(); e != nil {
+		s.nacks[name(v.typ)]++
+		state.NACK = &NACK{Version: v.version, Message: e.GetMessage(), At: time.Now()}
+		s.log.Error("Envoy rejects this configuration and keeps the one it has",
+			"node", st.node.ID, "type", name(v.typ), "version", v.version, "error", e.GetMessage())
+		return
+	}
+	state.Acked, state.AckedAt = v.version, time.Now()
+	s.log.Info("Envoy has accepted", "node", st.node.ID, "type", name(v.typ), "version", v.version, "policy", st.policies[v.version])
+}
+
+// The protocol that sends everything each time is not served: it has no answer to a rejection but to send it again.
+
+var errFullState = status.Error(codes.Unimplemented, "weir: write api_type: DELTA_GRPC")
+
+func (callbacks) OnStreamOpen(context.Context, int64, string) error { return errFullState }
+func (callbacks) OnStreamClosed(int64, *corev3.Node)                {}
+func (callbacks) OnStreamRequest(int64, *discoveryv3.DiscoveryRequest) error {
+	return errFullState
+}
+func (callbacks) OnStreamResponse(context.Context, int64, *discoveryv3.DiscoveryRequest, *discoveryv3.DiscoveryResponse) {
+}
+func (callbacks) OnFetchRequest(context.Context, *discoveryv3.DiscoveryRequest) error {
+	return errFullState
+}
+func (callbacks) OnFetchResponse(*discoveryv3.DiscoveryRequest, *discoveryv3.DiscoveryResponse) {}

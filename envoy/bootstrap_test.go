@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package envoy
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestBootstrap(t *testing.T) {
+	got, err := Bootstrap(BootstrapOptions{
+		NodeID:  "1e5", // a name that looks like a number stays a name
+		XDSAddr: "weir.weir-system.svc:18000", WasmPath: "/opt/weir/weir-0123abcd.wasm", CAFile: "/etc/pki/tls/certs/ca-bundle.crt",
+	})
+	must(t, err)
+	golden := filepath.Join("testdata", "bootstrap.yaml")
+	if *update {
+		must(t, os.WriteFile(golden, got, 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	must(t, err)
+	if string(got) != string(want) {
+		t.Errorf("differs from %s: look what changed, then run go test ./envoy -update\n%s", golden, got)
+	}
+}
+
+func TestBootstrapErrors(t *testing.T) {
+	good := BootstrapOptions{NodeID: "n", XDSAddr: "127.0.0.1:18000", WasmPath: "/weir-0123abcd.wasm"}
+	if _, err := Bootstrap(good); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*BootstrapOptions){
+		"node id":                 func(o *BootstrapOptions) { o.NodeID = "" },
+		"path of the filter":      func(o *BootstrapOptions) { o.WasmPath = "" },
+		"is no host:port":         func(o *BootstrapOptions) { o.XDSAddr = "localhost" },
+		"write host:port":         func(o *BootstrapOptions) { o.XDSAddr = ":18000" },
+		"has no port number":      func(o *BootstrapOptions) { o.XDSAddr = "localhost:http" },
+		"admin: \"x\" is no host": func(o *BootstrapOptions) { o.Admin = "x" },
+		"unknown form \"other\"":  func(o *BootstrapOptions) { o.Form = "other" },
+	} {
+		o := good
+		change(&o)
+		if _, err := Bootstrap(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestAnyIsStable(t *testing.T) {
+	// The options of a cluster are a map, and a map of one entry tells nothing; metadata has two.
+	first, err := Any(Metadata("a", "b"))
+	must(t, err)
+	for range 100 {
+		if again, err := Any(Metadata("a", "b")); err != nil || string(again.Value) != string(first.Value) {
+			t.Fatalf("other bytes for the same message (%v)", err)
+		}
+	}
+}
