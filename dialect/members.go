@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -36,12 +37,49 @@ const (
 	numMembers
 )
 
-var memberNames = map[string]member{
-	"messages": kMessages, "tools": kTools, "functions": kFunctions, "response_format": kResponseFormat,
-	"prediction": kPrediction, "input": kInput, "instructions": kInstructions, "text": kText, "prompt": kPrompt,
-	"suffix": kSuffix, "system": kSystem, "max_tokens": kMaxTokens, "max_completion_tokens": kMaxCompletionTokens,
-	"max_output_tokens": kMaxOutputTokens, "n": kN, "best_of": kBestOf, "model": kModel, "stream": kStream,
-	"stream_options": kStreamOptions,
+// memberOf finds a member by its key; numMembers if it says nothing about the cost. (A switch: a map would hash each key.)
+func memberOf(key string) member {
+	switch key {
+	case "messages":
+		return kMessages
+	case "tools":
+		return kTools
+	case "functions":
+		return kFunctions
+	case "response_format":
+		return kResponseFormat
+	case "prediction":
+		return kPrediction
+	case "input":
+		return kInput
+	case "instructions":
+		return kInstructions
+	case "text":
+		return kText
+	case "prompt":
+		return kPrompt
+	case "suffix":
+		return kSuffix
+	case "system":
+		return kSystem
+	case "max_tokens":
+		return kMaxTokens
+	case "max_completion_tokens":
+		return kMaxCompletionTokens
+	case "max_output_tokens":
+		return kMaxOutputTokens
+	case "n":
+		return kN
+	case "best_of":
+		return kBestOf
+	case "model":
+		return kModel
+	case "stream":
+		return kStream
+	case "stream_options":
+		return kStreamOptions
+	}
+	return numMembers
 }
 
 // members is what one pass over the top level of a body finds, in the body's own memory. Only the top level counts; what
@@ -77,9 +115,8 @@ func (m *members) read(body []byte) bool {
 		if strings.IndexByte(key, '\\') >= 0 {
 			key = gjson.Parse(`"` + key + `"`).Str
 		}
-		k, ok := memberNames[key]
-		switch {
-		case ok:
+		switch k := memberOf(key); {
+		case k < numMembers:
 			m.values[k] = value
 			if k >= kMaxTokens && k <= kBestOf {
 				m.numbers[k] = max(m.numbers[k], wholeNumber(value))
@@ -135,6 +172,9 @@ func (r *Reader) Member(path string) string {
 }
 
 func wholeNumber(raw string) int64 {
+	if n, err := strconv.ParseUint(raw, 10, 40); err == nil && n > 0 { // nearly all of them
+		return int64(n)
+	}
 	v := gjson.Parse(raw)
 	if v.Type != gjson.Number || !(v.Num > 0) {
 		return -1

@@ -66,10 +66,14 @@ func (s *Stream) ResponseTrailers() (a Action) {
 	return Continue
 }
 
-// Done takes the end of the stream, whatever it was.
+// Done takes the end of the stream, whatever it was. It is the last callback: the stream must not be used any more.
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.settle(false)
+	if v := s.vm; len(v.free) < maxFree && s.phase != done {
+		s.phase = done
+		v.free = append(v.free, s)
+	}
 }
 
 // settle makes the reservation count as what was used, once. complete: the answer came to its end.

@@ -28,7 +28,7 @@ type Host interface {
 	Property(path ...string) string // empty if it is not there
 	Reply(status int, headers [][2]string, body []byte)
 
-	Count(m *Metric) // adds one to a counter
+	Add(m *Metric, n int64) // adds to a counter; n is above 0
 	Log(level Level, message string)
 }
 
@@ -56,4 +56,6 @@ const (
 type Metric struct {
 	Name string
 	ID   uint32 // the host's, 0 before the first use
+
+	pending int64 // counted, and not told the host yet
 }

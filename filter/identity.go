@@ -15,10 +15,10 @@ import (
 
 // An asker finds out who sent a request. It asks Envoy for no more than the policy's sources need.
 type asker struct {
-	host    Host
-	policy  *policy.Policy
-	headers [][2]string
-	member  func(path string) string // of the body; nil if it was not read
+	host   Host
+	policy *policy.Policy
+	stream *Stream
+	member func(path string) string // of the body; nil if it was not read
 
 	known   bool // whether trusted has been found out
 	trusted bool
@@ -36,17 +36,22 @@ func identityHeaders(w *policy.WhoSpec) (names []string) {
 	return names
 }
 
-// caller identifies the caller on all tiers.
-func (a *asker) caller() policy.Caller {
-	w := &a.policy.Who
-	return policy.Caller{
-		Environment: a.environment(w.Environment),
-		Tenant:      a.first(w.Tenant),
-		User:        a.first(w.User),
-		Tree:        a.first(w.Tree),
-		Tool:        a.first(w.Tool),
-		Class:       a.first(w.Class),
+// caller identifies the caller on all tiers that make a difference.
+func (a *asker) caller() (c policy.Caller) {
+	w, uses := &a.policy.Who, a.policy.Uses
+	if uses(policy.TierEnvironment) {
+		c.Environment = a.environment(w.Environment)
 	}
+	if uses(policy.TierTenant) {
+		c.Tenant = a.first(w.Tenant)
+	}
+	if uses(policy.TierUser) {
+		c.User = a.first(w.User)
+	}
+	if uses(policy.TierTool) {
+		c.Tool = a.first(w.Tool)
+	}
+	return c
 }
 
 // first gives the key from the first source that has one and is believed. Who cannot be identified shares the key unknown.
@@ -82,7 +87,7 @@ func (a *asker) environment(sources []policy.Source) string {
 func (a *asker) read(s policy.Source) string {
 	switch s.Kind {
 	case policy.FromHeader:
-		return a.header(s.Arg)
+		return a.stream.identityHeader(s.Arg)
 	case policy.FromBody:
 		if a.member != nil {
 			return a.member(s.Arg)
@@ -98,18 +103,9 @@ func (a *asker) read(s policy.Source) string {
 			return addr.String()
 		}
 	case policy.FromTraceID:
-		return traceID(a.header("traceparent"))
+		return traceID(a.stream.header("traceparent"))
 	case policy.FromDefault:
 		return s.Arg
-	}
-	return ""
-}
-
-func (a *asker) header(name string) string {
-	for _, h := range a.headers {
-		if h[0] == name {
-			return strings.TrimSpace(h[1])
-		}
 	}
 	return ""
 }
@@ -117,7 +113,7 @@ func (a *asker) header(name string) string {
 // apiKey is a keyed hash of the credential, so that the credential itself is nowhere kept or shown.
 func (a *asker) apiKey() string {
 	for _, name := range []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"} {
-		if key := a.header(name); key != "" {
+		if key := a.stream.header(name); key != "" {
 			m := hmac.New(sha256.New, []byte(a.policy.Secret))
 			m.Write([]byte(strings.TrimPrefix(key, "Bearer ")))
 			return "key-" + hex.EncodeToString(m.Sum(nil)[:16])

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -82,9 +83,10 @@ func request(path, tenant, body string) filtertest.Request {
 	}
 }
 
-// used is how many tokens count for a tenant: it asks for all there are, and is told what remains.
+// used is how many tokens count for a tenant, as of the next tick: it asks for all there are, and is told what remains.
 func used(t *testing.T, p *filtertest.Process, tenant string) int64 {
 	t.Helper()
+	p.Sleep(20 * time.Millisecond)
 	const probe = 8 // tokens of "hi" as a message
 	x := p.Worker(0).Open(chat(tenant, "hi", limit-probe))
 	if x.Reply == nil {

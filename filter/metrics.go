@@ -4,12 +4,24 @@ package filter
 
 import "github.com/weirproxy/weir/policy"
 
-// metrics are the counters of a VM, made when first needed: few of the combinations ever occur.
+// metrics are the counters of a VM, made when first needed: few of the combinations ever occur. They are counted in the VM's
+// own memory and told the host once a second, so that counting costs a request no host call.
 type metrics struct {
-	admitted  Metric
-	decisions map[decisionKey]*Metric
-	endings   [policy.NumEndings]Metric
-	charges   [policy.NumChargeSources]Metric
+	all      []*Metric
+	admitted *Metric
+	denied   map[decisionKey]*Metric
+	endings  [policy.NumEndings]*Metric
+	charges  [policy.NumChargeSources]*Metric
+}
+
+// flush tells the host what was counted.
+func (v *VM) flush() {
+	for _, m := range v.metrics.all {
+		if n := m.pending; n > 0 {
+			m.pending = 0
+			v.host.Add(m, n)
+		}
+	}
 }
 
 type decisionKey struct {
@@ -35,12 +47,18 @@ func (v *VM) countAdmitted() {
 // countDenied counts a refusal: the name, with why as labels.
 func (v *VM) countDenied(name string, r *policy.Refusal) {
 	k := decisionKey{name, r.Reason, r.Tier, r.Dimension}
-	m := v.metrics.decisions[k]
+	m := v.metrics.denied[k]
 	if m == nil {
-		m = &Metric{Name: k.label()}
-		v.metrics.decisions[k] = m
+		m = v.newMetric(k.label())
+		v.metrics.denied[k] = m
 	}
-	v.host.Count(m)
+	m.pending++
+}
+
+func (v *VM) newMetric(name string) *Metric {
+	m := &Metric{Name: name}
+	v.metrics.all = append(v.metrics.all, m)
+	return m
 }
 
 func (k decisionKey) label() string {
@@ -59,9 +77,9 @@ func (v *VM) countEnding(e policy.Ending, c policy.ChargeSource) {
 }
 
 // count counts something with one label.
-func (v *VM) count(m *Metric, name, label, value string) {
-	if m.Name == "" {
-		m.Name = name + "." + label + "." + value
+func (v *VM) count(m **Metric, name, label, value string) {
+	if *m == nil {
+		*m = v.newMetric(name + "." + label + "." + value)
 	}
-	v.host.Count(m)
+	(*m).pending++
 }

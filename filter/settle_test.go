@@ -86,14 +86,14 @@ func TestSettlementTable(t *testing.T) {
 	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
 		for i, row := range rows {
 			tenant := fmt.Sprint("tenant", i)
-			before := p.Metrics[row.metric]
+			before := p.Metric(row.metric)
 			x := p.Worker(0).Open(chat(tenant, "hi", 1000))
 			if got := used(t, p, tenant); !x.Sent || got != input+1000 {
 				t.Fatalf("%s: sent %v, %d reserved, want %d", row.name, x.Sent, got, input+1000)
 			}
 			row.end(x)
 			x.Close()
-			if p.Metrics[row.metric] != before+1 {
+			if p.Metric(row.metric) != before+1 {
 				t.Errorf("%s: %s did not count: %v", row.name, row.metric, p.Metrics)
 			}
 			if got := used(t, p, tenant); got != row.tokens {

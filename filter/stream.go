@@ -19,6 +19,7 @@ const (
 	passing              // sent, and nothing is held for it
 	sent                 // sent, with a reservation
 	settled              // the reservation is settled
+	done                 // all is over
 )
 
 // A Stream is one request and its answer.
@@ -43,8 +44,20 @@ type Stream struct {
 	status      int
 }
 
-// NewStream begins a stream.
-func (p *Plugin) NewStream() *Stream { return &Stream{plugin: p, vm: p.vm} }
+// NewStream begins a stream. Its memory is that of one that is done, if there is one.
+func (p *Plugin) NewStream() *Stream {
+	v := p.vm
+	if n := len(v.free); n > 0 {
+		s := v.free[n-1]
+		v.free = v.free[:n-1]
+		*s = Stream{plugin: p, vm: v}
+		return s
+	}
+	return &Stream{plugin: p, vm: v}
+}
+
+// maxFree bounds the streams that are kept for another use.
+const maxFree = 256
 
 // RequestHeaders takes the headers; end: there is no body.
 func (s *Stream) RequestHeaders(end bool) (a Action) {
@@ -132,6 +145,14 @@ func (s *Stream) header(name string) string {
 	return ""
 }
 
+// identityHeader is a header that names a tier. Most requests have few of those that the policy knows.
+func (s *Stream) identityHeader(name string) string {
+	if s.identity == 0 || s.identity&(1<<indexOf(s.plugin.identity, name)) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(s.header(name))
+}
+
 // readable says whether the body is JSON in plain form, as far as the headers tell.
 func (s *Stream) readable() bool {
 	if e := s.header("content-encoding"); e != "" && e != "identity" {
@@ -176,7 +197,7 @@ func (s *Stream) decideBody() Action {
 // decide reserves what the request costs, or refuses it. member reads the body, if it was opened.
 func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p := s.plugin.policy
-	ask := asker{host: s.vm.host, policy: p, headers: s.headers, member: member}
+	ask := asker{host: s.vm.host, policy: p, stream: s, member: member}
 	caller := ask.caller()
 	model, _ := s.provider.Models.Lookup(q.Model)
 	var path policy.Path

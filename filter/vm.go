@@ -19,6 +19,9 @@ type VM struct {
 	reader    dialect.Reader
 	metrics   metrics
 	emergency emergency
+	free      []*Stream
+	renewed   int64 // when: the leases
+	told      int64 // when: the counters
 }
 
 // NewVM makes the state of one VM.
@@ -26,17 +29,29 @@ func NewVM(h Host) *VM {
 	return &VM{
 		host:    h,
 		ledger:  policy.NewLedger(h, rand.Uint64()|1),
-		metrics: metrics{decisions: map[decisionKey]*Metric{}},
+		metrics: metrics{denied: map[decisionKey]*Metric{}},
 	}
 }
 
-// TickEvery is how often Envoy must call [VM.Tick].
-const TickEvery = time.Duration(policy.RenewEvery)
+// TickEvery is how often Envoy must call [VM.Tick]; tellEvery is how often the host is told what was counted.
+const (
+	TickEvery = time.Duration(policy.FlushEvery)
+	tellEvery = int64(time.Second)
+)
 
-// Tick renews what this worker holds in shared data.
+// Tick renews what this worker holds in shared data, and tells the host what it has counted.
 func (v *VM) Tick() {
 	defer v.guard("tick")
-	v.ledger.Renew(v.host.Now())
+	now := v.host.Now()
+	v.ledger.Flush(now)
+	if now-v.renewed >= policy.RenewEvery {
+		v.renewed = now
+		v.ledger.Renew(now)
+	}
+	if now-v.told >= tellEvery {
+		v.told = now
+		v.flush()
+	}
 }
 
 // InFlight is how many calls the VM has in flight, counted for each bucket that limits it.
@@ -98,7 +113,7 @@ func (v *VM) guard(callback string) {
 func (v *VM) report(callback string, r any) {
 	defer func() { _ = recover() }()
 	v.host.Log(Error, fmt.Sprintf("weir: panic in %s: %v", callback, r))
-	v.count(new(Metric), metricPanics, "callback", callback)
+	v.host.Add(&Metric{Name: metricPanics + ".callback." + callback}, 1)
 }
 
 // An emergency bucket lets a few requests pass where the policy says on_error: allow.

@@ -53,16 +53,15 @@ const RenewEvery = slotLease / 3
 // Renew says that this worker's calls in flight are still there, and settles what had to wait. Who stops calling it loses
 // its slots when their lease ends.
 func (l *Ledger) Renew(now int64) {
+	l.Flush(now)
 	waiting := l.parked
 	l.parked = nil
-	for i := range waiting {
-		if !l.settleStep(now, &waiting[i]) {
-			l.park(waiting[i])
-		}
+	for _, p := range waiting {
+		l.settleNow(now, p)
 	}
 	for k, h := range l.held {
-		p := parked{step: h.step, spill: k.spill}
-		if l.settleStep(now, &p) && h.calls == 0 {
+		p := []settlement{{step: h.step, spill: k.spill}} // of nothing: it only says how many calls there are
+		if l.settleStep(now, p) && h.calls == 0 {
 			delete(l.held, k)
 		}
 	}

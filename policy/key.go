@@ -43,44 +43,43 @@ func (h Hasher) Shorten(name string) string {
 	return name[:MaxName-17] + "~" + hash
 }
 
-// sum is SipHash-2-4 (Aumasson and Bernstein, 2012).
+// sum is SipHash-2-4 (Aumasson and Bernstein, 2012). It is on every request's path several times, so its state is in local
+// variables and each round is inlined.
 func (h Hasher) sum(b []byte) uint64 {
-	s := sip{h.k0 ^ 0x736f6d6570736575, h.k1 ^ 0x646f72616e646f6d, h.k0 ^ 0x6c7967656e657261, h.k1 ^ 0x7465646279746573}
+	v0, v1, v2, v3 := h.k0^0x736f6d6570736575, h.k1^0x646f72616e646f6d, h.k0^0x6c7967656e657261, h.k1^0x7465646279746573
 	last := uint64(len(b)) << 56
 	for ; len(b) >= 8; b = b[8:] {
-		s.word(binary.LittleEndian.Uint64(b))
+		m := binary.LittleEndian.Uint64(b)
+		v3 ^= m
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+		v0 ^= m
 	}
 	for i, c := range b {
 		last |= uint64(c) << (8 * i)
 	}
-	s.word(last)
-	s[2] ^= 0xff
+	v3 ^= last
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0 ^= last
+	v2 ^= 0xff
 	for range 4 {
-		s.round()
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
 	}
-	return s[0] ^ s[1] ^ s[2] ^ s[3]
+	return v0 ^ v1 ^ v2 ^ v3
 }
 
-type sip [4]uint64
-
-func (s *sip) word(m uint64) {
-	s[3] ^= m
-	s.round()
-	s.round()
-	s[0] ^= m
-}
-
-func (s *sip) round() {
-	s[0] += s[1]
-	s[1] = bits.RotateLeft64(s[1], 13) ^ s[0]
-	s[0] = bits.RotateLeft64(s[0], 32)
-	s[2] += s[3]
-	s[3] = bits.RotateLeft64(s[3], 16) ^ s[2]
-	s[0] += s[3]
-	s[3] = bits.RotateLeft64(s[3], 21) ^ s[0]
-	s[2] += s[1]
-	s[1] = bits.RotateLeft64(s[1], 17) ^ s[2]
-	s[2] = bits.RotateLeft64(s[2], 32)
+func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v0 = bits.RotateLeft64(v0, 32)
+	v2 += v3
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 += v3
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	return v0, v1, bits.RotateLeft64(v2, 32), v3
 }
 
 // mix spreads a key for the choice of a slot (the finaliser of SplitMix64).

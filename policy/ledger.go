@@ -14,7 +14,8 @@ type Ledger struct {
 	probed loaded
 	spare  record
 	held   map[heldKey]*held
-	parked []parked
+	later  []settlement // until the next Flush
+	parked []settlement // until the next Renew
 }
 
 // A slotHint is where a key's record was last seen.
@@ -70,6 +71,7 @@ type Reservation struct {
 	path  Path
 	at    [maxSteps]int64 // when it was taken from each
 	spill [maxSteps]bool  // from the overflow record
+	ample bool
 }
 
 // Held says whether there is something to settle.
@@ -98,22 +100,24 @@ func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservatio
 		r := &l.loads[i]
 		l.load(now, &path.Steps[i], r)
 		l.check(now, &path.Steps[i], r, bound, false, &d)
-		if d.Verdict != Admit || d.Shadow.Reason != None || !r.ample(max(now, r.clock), bound) {
+		if d.Verdict != Admit || d.Shadow.Reason != None || !l.ample(now, &path.Steps[i], r, bound) {
 			return false
 		}
 	}
-	return l.takeAll(now, path, bound, res, &d)
+	res.ample = l.takeAll(now, path, bound, res, &d)
+	return res.ample
 }
 
-// ample says whether the cost leaves all token meters almost full.
-func (r *record) ample(now int64, cost Cost) bool {
+// ample says whether the cost leaves all that the step limits hardly used.
+func (l *Ledger) ample(now int64, s *Step, r *loaded, cost Cost) bool {
+	now = max(now, r.clock)
 	for i := range r.meters {
 		m := &r.meters[i]
 		if u := m.dimension().Unit(); u != Requests && !m.ample(now, cost.In(u)) {
 			return false
 		}
 	}
-	return true
+	return s.Limit.InFlight == 0 || r.inFlight(now, l.vm)+l.callsOf(s, r.spill) < s.Limit.InFlight/8
 }
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.

@@ -61,7 +61,7 @@ const defaultName = "default"
 
 // A Caller is who asks, by tier.
 type Caller struct {
-	Environment, Tenant, User, Tree, Tool, Class string
+	Environment, Tenant, User, Tool string
 }
 
 // ProviderOf gives the provider whose prefix the path has, and the rest of the path; nil if there is none. The longest
@@ -76,13 +76,31 @@ func (p *Policy) ProviderOf(path string) (*Provider, string) {
 	return nil, ""
 }
 
+// Uses says whether who asks on a tier makes a difference.
+func (p *Policy) Uses(t Tier) bool {
+	switch t {
+	case TierTool:
+		return len(p.tool) > 0
+	case TierUser:
+		return len(p.user) > 0
+	case TierTenant:
+		return len(p.tenant) > 0 || len(p.user) > 0
+	case TierEnvironment:
+		return len(p.environments) > 0
+	}
+	return false
+}
+
 // Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
 func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 	to.Len = 0
 	if p.Mode == Off {
 		return
 	}
-	tenant := p.Hasher.Key(TierTenant, c.Tenant)
+	var tenant Key
+	if p.Uses(TierTenant) {
+		tenant = p.Hasher.Key(TierTenant, c.Tenant)
+	}
 	if len(p.tool) > 0 {
 		p.add(to, Step{Tier: TierTool, Key: p.Hasher.Key(TierTool, c.Tool), Limit: named(p.tool, c.Tool)})
 	}

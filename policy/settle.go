@@ -2,11 +2,13 @@
 
 package policy
 
-// maxParked bounds the settlements that wait for another try.
-const maxParked = 1024
+import (
+	"cmp"
+	"slices"
+)
 
-// A parked settlement found no free moment at a bucket; Renew tries it again.
-type parked struct {
+// A settlement makes one reservation count as what was used, on one bucket.
+type settlement struct {
 	step   Step
 	spill  bool
 	at     int64
@@ -14,18 +16,65 @@ type parked struct {
 	actual Cost
 }
 
+func (p *settlement) sameBucket(o *settlement) bool {
+	return p.step.Key == o.step.Key && p.step.Tier == o.step.Tier && p.spill == o.spill
+}
+
+// maxParked bounds the settlements that found no free moment at a bucket and wait for Renew to try again.
+const maxParked = 1024
+
 // Settle makes a reservation count as what the call has used, and frees its calls in flight. It does nothing the second
-// time.
+// time. What was reserved amply is settled at the next [Ledger.Flush]: until then it holds back a part of limits that are
+// hardly used, and one access to a bucket settles many calls.
 func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 	for i := res.path.Len - 1; i >= 0; i-- {
 		s := &res.path.Steps[i]
 		l.setCalls(s, res.spill[i], l.callsOf(s, res.spill[i])-1)
-		p := parked{step: *s, spill: res.spill[i], at: res.at[i], was: res.Cost, actual: actual}
-		if !l.settleStep(now, &p) {
-			l.park(p)
+		p := settlement{step: *s, spill: res.spill[i], at: res.at[i], was: res.Cost, actual: actual}
+		switch {
+		case p.was == p.actual && s.Limit.InFlight == 0:
+		case res.ample:
+			l.later = append(l.later, p)
+		default:
+			l.settleNow(now, p)
 		}
 	}
 	res.path.Len = 0
+	if len(l.later) >= flushAt {
+		l.Flush(now)
+	}
+}
+
+func (l *Ledger) settleNow(now int64, p ...settlement) {
+	if !l.settleStep(now, p) {
+		l.park(p)
+	}
+}
+
+// FlushEvery is how often, in ns, Flush must be called; flushAt is after how many settlements it calls itself.
+const (
+	FlushEvery = int64(20e6)
+	flushAt    = 256
+)
+
+// Flush settles what was left for later, all of a bucket at once.
+func (l *Ledger) Flush(now int64) {
+	if len(l.later) == 0 {
+		return
+	}
+	slices.SortStableFunc(l.later, func(a, b settlement) int {
+		return cmp.Or(cmp.Compare(a.step.Key, b.step.Key), cmp.Compare(a.step.Tier, b.step.Tier))
+	})
+	for rest := l.later; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].sameBucket(&rest[0]) {
+			n++
+		}
+		l.settleNow(now, rest[:n]...)
+		rest = rest[n:]
+	}
+	clear(l.later) // lets go of limits
+	l.later = l.later[:0]
 }
 
 // giveBack takes back what Reserve took before a later bucket refused.
@@ -33,31 +82,27 @@ func (l *Ledger) giveBack(now int64, res *Reservation) {
 	l.Settle(now, res, Cost{})
 }
 
-func (l *Ledger) park(p parked) {
-	if len(l.parked) < maxParked {
-		l.parked = append(l.parked, p)
+func (l *Ledger) park(p []settlement) {
+	if len(l.parked)+len(p) <= maxParked {
+		l.parked = append(l.parked, p...)
 	}
 }
 
-// settleStep settles one bucket; false if others were faster each time.
-func (l *Ledger) settleStep(now int64, p *parked) bool {
-	s := &p.step
-	if p.was == p.actual && s.Limit.InFlight == 0 {
-		return true
-	}
+// settleStep settles calls of one bucket; false if others were faster each time.
+func (l *Ledger) settleStep(now int64, calls []settlement) bool {
+	first := &calls[0]
+	s := &first.step
 	r := &l.loads[0]
 	for range settleTries {
-		if !l.reload(now, p, r) {
+		if !l.reload(now, first, r) {
 			return true
 		}
 		t := max(now, r.clock)
-		for i := range r.meters {
-			m := &r.meters[i]
-			u := m.dimension().Unit()
-			m.settle(p.at, t, p.was.In(u), p.actual.In(u))
+		for i := range calls {
+			r.settle(t, &calls[i])
 		}
 		if s.Limit.InFlight > 0 {
-			r.hold(now, l.vm, l.callsOf(s, p.spill), &l.spare)
+			r.hold(now, l.vm, l.callsOf(s, first.spill), &l.spare)
 		}
 		if l.put(now, s, r) {
 			return true
@@ -66,9 +111,17 @@ func (l *Ledger) settleStep(now int64, p *parked) bool {
 	return false
 }
 
+func (r *record) settle(now int64, p *settlement) {
+	for i := range r.meters {
+		m := &r.meters[i]
+		u := m.dimension().Unit()
+		m.settle(p.at, now, p.was.In(u), p.actual.In(u))
+	}
+}
+
 // reload reads the record that a reservation was taken from, as it is: by the parameters in it, not by those of the policy
 // that admitted the call. If it is gone there is nothing to give back, but a charge must still be made: on a fresh one.
-func (l *Ledger) reload(now int64, p *parked, r *loaded) bool {
+func (l *Ledger) reload(now int64, p *settlement, r *loaded) bool {
 	if p.spill {
 		r.name, r.fresh, r.spill = overflowName(p.step.Tier, p.step.Owner), false, true
 		return l.get(r)

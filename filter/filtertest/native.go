@@ -90,9 +90,9 @@ func (h nativeHost) Reply(status int, headers [][2]string, body []byte) {
 	h.w.current.reply(status, headers, body)
 }
 
-func (h nativeHost) Count(m *filter.Metric) {
+func (h nativeHost) Add(m *filter.Metric, n int64) {
 	h.w.process.check("count")
-	h.w.process.Metrics[m.Name]++
+	h.w.process.Metrics[m.Name] += int(n)
 }
 
 func (h nativeHost) Log(_ filter.Level, message string) {

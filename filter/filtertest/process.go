@@ -18,7 +18,7 @@ type Process struct {
 	Store   *policytest.Store
 	Clock   int64 // ns, monotonic
 	Wall    time.Time
-	Metrics map[string]int
+	Metrics map[string]int // as of the last tick
 	Logs    []string
 
 	// Fail, if set, is asked before each host call of a name (as "request_headers"); true makes the call panic.
@@ -73,22 +73,27 @@ func (p *Process) Configure(policy []byte) error {
 
 // Sleep moves the clock, with all ticks that come in the time.
 func (p *Process) Sleep(d time.Duration) {
-	const tick = 5 * time.Second
+	const tick = 20 * time.Millisecond
 	for d > 0 {
 		step := min(d, tick)
 		p.Clock += int64(step)
 		p.Wall = p.Wall.Add(step)
 		d -= step
-		for _, w := range p.workers {
-			if !w.Dead {
-				w.vm.tick()
-			}
+		p.tick()
+	}
+}
+
+func (p *Process) tick() {
+	for _, w := range p.workers {
+		if !w.Dead {
+			w.vm.tick()
 		}
 	}
 }
 
-// Metric adds up all counters whose name begins with prefix.
+// Metric adds up all counters whose name begins with prefix, a second later: so long may it take until they come.
 func (p *Process) Metric(prefix string) (n int) {
+	p.Sleep(time.Second)
 	for name, v := range p.Metrics {
 		if strings.HasPrefix(name, prefix) {
 			n += v
