@@ -72,10 +72,10 @@ func (s *stack) change(policy string) {
 type statusPage struct {
 	Policy struct {
 		Version string `json:"version"`
-		Problem *struct {
-			Message string `json:"message"`
-		} `json:"problem"`
 	} `json:"policy"`
+	Problem *struct {
+		Message string `json:"message"`
+	} `json:"problem"`
 	Nodes []struct {
 		ID    string `json:"id"`
 		Types []struct {

@@ -46,49 +46,61 @@ type stack struct {
 // machine.
 const startTimeout = 60 * time.Second
 
-// startStack starts all parts and waits until a request would be decided. Close ends what it started, also after an error.
-func startStack(ctx context.Context, o stackOptions) (s *stack, err error) {
-	s = &stack{failed: make(chan error, 4)}
-	defer func() {
-		if err != nil {
-			s.Close()
-		}
-	}()
+// startStack starts all parts and waits until a request would be decided. What it returns must be closed; after an error
+// it has closed everything itself.
+func startStack(ctx context.Context, o stackOptions) (*stack, error) {
+	s := &stack{failed: make(chan error, 4)}
+	if err := s.start(ctx, o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stack) start(ctx context.Context, o stackOptions) error {
 	if err := freeAddress(o.listen); err != nil {
-		return nil, err
+		return err
 	}
-	status, err := listen(o.status, "--status")
+	status, err := s.listen(o.status, "--status")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.status = status.Addr().String()
-	xds, err := net.Listen("tcp", "127.0.0.1:0")
+	xds, err := s.listen("127.0.0.1:0", "xDS")
 	if err != nil {
-		status.Close()
-		return nil, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "weir-")
 	if err != nil {
-		return nil, errors.Join(err, status.Close(), xds.Close())
+		return err
 	}
 	s.onClose(func() { os.RemoveAll(dir) })
 	wasm, hash, err := writeWasm(dir)
 	if err != nil {
-		return nil, errors.Join(err, status.Close(), xds.Close())
+		return err
 	}
 	upstreams, err := s.startMock(ctx, o)
 	if err != nil {
-		return nil, errors.Join(err, status.Close(), xds.Close())
+		return err
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstreams: upstreams,
 		Logger: o.log, Ready: s.readiness,
 	})
 	if err != nil {
-		return nil, errors.Join(err, status.Close(), xds.Close())
+		return err
 	}
+	s.status = status.Addr().String()
 	s.background(ctx, "the control plane", server.Run)
-	return s, s.startEnvoy(ctx, o, xds.Addr().String(), wasm)
+	return s.startEnvoy(ctx, o, xds.Addr().String(), wasm)
+}
+
+// listen listens until the stack is closed.
+func (s *stack) listen(addr, flag string) (net.Listener, error) {
+	l, err := listen(addr, flag)
+	if err == nil {
+		s.onClose(func() { l.Close() })
+	}
+	return l, err
 }
 
 func (s *stack) readiness() error {
