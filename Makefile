@@ -38,7 +38,7 @@ race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race 
 	go test -race ./internal/mock ./controlplane/... ./cmd/...
 
 bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limiter, in one run
-	$(BINARY) bench
+	$(BINARY) bench filter
 
 fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)

@@ -14,8 +14,11 @@ type Ledger struct {
 	probed loaded
 	spare  record
 	held   map[heldKey]*held
+	stocks [64]stock
 	later  []settlement // until the next Flush
-	parked []settlement // until the next Renew
+
+	flushing bool
+	parked   []settlement // until the next Renew
 }
 
 // A slotHint is where a key's record was last seen.
@@ -74,9 +77,6 @@ type Reservation struct {
 	ample bool
 }
 
-// Held says whether there is something to settle.
-func (r *Reservation) Held() bool { return r.path.Len > 0 }
-
 // Reserve takes the cost from all buckets of the path, or from none. now is in ns of a clock that all workers share and
 // that does not go back. It fills res if it admits.
 func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {
@@ -89,35 +89,6 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 		l.takeAll(now, path, cost, res, &d)
 	}
 	return d
-}
-
-// ReserveAmple takes an upper bound of the cost, if all token limits of the path are hardly used: then it makes no difference
-// that the bound is too large, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked
-// with the exact cost.
-func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservation) bool {
-	var d Decision
-	for i := range path.Len {
-		r := &l.loads[i]
-		l.load(now, &path.Steps[i], r)
-		l.check(now, &path.Steps[i], r, bound, false, &d)
-		if d.Verdict != Admit || d.Shadow.Reason != None || !l.ample(now, &path.Steps[i], r, bound) {
-			return false
-		}
-	}
-	res.ample = l.takeAll(now, path, bound, res, &d)
-	return res.ample
-}
-
-// ample says whether the cost leaves all that the step limits hardly used.
-func (l *Ledger) ample(now int64, s *Step, r *loaded, cost Cost) bool {
-	now = max(now, r.clock)
-	for i := range r.meters {
-		m := &r.meters[i]
-		if u := m.dimension().Unit(); u != Requests && !m.ample(now, cost.In(u)) {
-			return false
-		}
-	}
-	return s.Limit.InFlight == 0 || r.inFlight(now, l.vm)+l.callsOf(s, r.spill) < s.Limit.InFlight/8
 }
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.
@@ -144,12 +115,12 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost Cost, res *Reservation
 			}
 		}
 		at := r.take(now, cost)
-		calls := l.callsOf(s, r.spill)
+		calls := l.callsOf(s, r.spill) + cost.Requests
 		if s.Limit.InFlight > 0 {
-			r.hold(now, l.vm, calls+1, &l.spare)
+			r.hold(now, l.vm, calls, &l.spare)
 		}
 		if l.put(now, s, r) {
-			l.setCalls(s, r.spill, calls+1)
+			l.setCalls(s, r.spill, calls)
 			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
 			res.path.Len = i + 1
 			return true

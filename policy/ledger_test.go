@@ -39,6 +39,8 @@ type world struct {
 	workers []*Ledger
 	limits  map[Tier]*Limit
 	now     int64
+	ticked  map[*Ledger]int64
+	cost    int64 // the most tokens of input, and of output
 	open    []call
 	history map[counted][]taken
 }
@@ -58,26 +60,30 @@ type call struct {
 }
 
 func newWorld(t *rapid.T, workers int) *world {
-	w := &world{t: t, store: policytest.NewStore(), now: 1e9, history: map[counted][]taken{}}
+	w := &world{t: t, store: policytest.NewStore(), now: 1e9, history: map[counted][]taken{}, ticked: map[*Ledger]int64{}}
 	for i := range workers {
 		w.workers = append(w.workers, NewLedger(w.store, uint64(i+1)))
 	}
+	w.cost = rapid.SampledFrom([]int64{1500, 20}).Draw(t, "cost") // the smaller one leaves limits hardly used for a while
 	small := func(d Dimension, most int64) MeterSpec {
-		return MeterSpec{Dimension: d, Limit: rapid.Int64Range(1, most).Draw(t, d.String())}
+		return MeterSpec{Dimension: d, Limit: rapid.Int64Range(1, most).Draw(t, d.String()), Jitter: 100 * time.Millisecond}
 	}
 	w.limits = map[Tier]*Limit{
 		TierUser:     meters(small(TPM, 3000)),
-		TierTenant:   meters(small(RPM, 20), small(TPM, 5000)),
-		TierProvider: meters(small(TPM, 10000), small(RPD, 100)),
+		TierTenant:   meters(small(RPM, 200), small(TPM, 5000)),
+		TierProvider: meters(small(TPM, 10000), small(RPD, 1000)),
 	}
-	w.limits[TierUser].InFlight = rapid.Int64Range(1, 3).Draw(t, "in flight")
+	w.limits[TierUser].InFlight = rapid.SampledFrom([]int64{1, 2, 3, 20, 50}).Draw(t, "in flight")
 	return w
 }
 
 func (w *world) step() {
-	w.now += rapid.OneOf(rapid.Just[int64](0), rapid.Int64Range(1, 1e9), rapid.Int64Range(1e9, 40e9)).Draw(w.t, "dt")
+	w.now += rapid.OneOf(rapid.Just[int64](0), rapid.Int64Range(1, 1e7), rapid.Int64Range(1, 1e9), rapid.Int64Range(1e9, 40e9)).Draw(w.t, "dt")
 	for _, l := range w.workers {
-		l.Renew(w.now)
+		if w.now-w.ticked[l] >= FlushEvery {
+			w.ticked[l] = w.now
+			l.Renew(w.now)
+		}
 	}
 	if len(w.open) > 0 && rapid.IntRange(0, 2).Draw(w.t, "settle") == 0 {
 		w.settle(rapid.IntRange(0, len(w.open)-1).Draw(w.t, "which"), true)
@@ -93,10 +99,10 @@ func (w *world) reserve() {
 		TierProvider: "p",
 	}
 	c := call{worker: rapid.IntRange(0, len(w.workers)-1).Draw(w.t, "worker"), names: names, seen: map[counted]int{}}
-	cost := Cost{1, rapid.Int64Range(0, 1500).Draw(w.t, "input"), rapid.Int64Range(0, 1500).Draw(w.t, "output")}
+	cost := Cost{1, rapid.Int64Range(0, w.cost).Draw(w.t, "input"), rapid.Int64Range(0, w.cost).Draw(w.t, "output")}
+	path, l := pathOf(w.limits, names), w.workers[c.worker]
 	before := w.remaining()
-	d := w.workers[c.worker].Reserve(w.now, pathOf(w.limits, names), cost, &c.res)
-	if d.Verdict != Admit {
+	if !l.ReserveAmple(w.now, path, cost, &c.res) && l.Reserve(w.now, path, cost, &c.res).Verdict != Admit {
 		if after := w.remaining(); fmt.Sprint(before) != fmt.Sprint(after) {
 			w.t.Fatalf("a denied request changed %v to %v", before, after)
 		}
@@ -107,7 +113,7 @@ func (w *world) reserve() {
 		for _, u := range []Unit{Requests, Tokens} {
 			id := counted{s.Tier, names[s.Tier], u}
 			c.seen[id] = len(w.history[id])
-			w.history[id] = append(w.history[id], taken{c.res.at[i], cost.In(u), cost.In(u), true})
+			w.history[id] = append(w.history[id], taken{w.now, cost.In(u), cost.In(u), true})
 		}
 	}
 	w.open = append(w.open, c)
@@ -177,6 +183,9 @@ func TestLedgerPromises(t *testing.T) {
 		}
 		for len(w.open) > 0 {
 			w.settle(0, false)
+		}
+		for _, l := range w.workers {
+			l.Renew(w.now + FlushEvery)
 		}
 		if w.now += 25 * 3600e9; len(w.remaining()) > 0 {
 			t.Fatalf("left over: %v", w.remaining())

@@ -164,10 +164,14 @@ func (s *meterState) remaining(now int64) int64 {
 	return n
 }
 
-// ample says whether n units leave seven eighths of bucket and window: so much at most is held back from others by
-// reservations that are too large.
-func (s *meterState) ample(now, n int64) bool {
-	return s.bucket.level(now, s.rate)-n >= s.rate.burst/8*7 && (!s.ringed() || s.ring.room(s.shape)-n >= s.rate.limit/8*7)
+// spare is how many units may be taken and still leave seven eighths of bucket and window. So much at most is held back from
+// others by reservations that are larger than they need to be.
+func (s *meterState) spare(now int64) int64 {
+	n := s.bucket.level(now, s.rate) - s.rate.burst/8*7
+	if s.ringed() {
+		n = min(n, s.ring.room(s.shape)-s.rate.limit/8*7)
+	}
+	return n
 }
 
 // idle says whether the meter is as good as new.

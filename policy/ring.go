@@ -41,6 +41,9 @@ func shapeOf(limit, window, jitter int64) ringShape {
 	return ringShape{width: width, counts: 1 + subWindows + extra}.resize(limit)
 }
 
+// jitterless says whether the ring has no slot beyond the window.
+func (s ringShape) jitterless() bool { return s.counts <= 1+subWindows }
+
 // resize gives the shape for another limit in the same window.
 func (s ringShape) resize(limit int64) ringShape {
 	s.grain = 1 + limit>>31

@@ -29,7 +29,7 @@ const maxParked = 1024
 func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 	for i := res.path.Len - 1; i >= 0; i-- {
 		s := &res.path.Steps[i]
-		l.setCalls(s, res.spill[i], l.callsOf(s, res.spill[i])-1)
+		l.setCalls(s, res.spill[i], l.callsOf(s, res.spill[i])-res.Cost.Requests)
 		p := settlement{step: *s, spill: res.spill[i], at: res.at[i], was: res.Cost, actual: actual}
 		switch {
 		case p.was == p.actual && s.Limit.InFlight == 0:
@@ -40,7 +40,7 @@ func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 		}
 	}
 	res.path.Len = 0
-	if len(l.later) >= flushAt {
+	if len(l.later) >= flushAt && !l.flushing {
 		l.Flush(now)
 	}
 }
@@ -57,8 +57,11 @@ const (
 	flushAt    = 256
 )
 
-// Flush settles what was left for later, all of a bucket at once.
+// Flush gives back stocks that are over, and settles what was left for later, all of a bucket at once.
 func (l *Ledger) Flush(now int64) {
+	l.flushing = true
+	defer func() { l.flushing = false }()
+	l.returnStocks(now)
 	if len(l.later) == 0 {
 		return
 	}

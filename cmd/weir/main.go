@@ -32,6 +32,7 @@ type cli struct {
 	Bootstrap bootstrapCmd `cmd:"" help:"Print what to put into an Envoy."`
 	Wasm      wasmCmd      `cmd:"" help:"Write the filter to standard output."`
 	Mock      mockCmd      `cmd:"" help:"Run a mock LLM provider with limits of its own."`
+	Bench     benchCmd     `cmd:"" help:"Measure."`
 	Version   versionCmd   `cmd:"" help:"Print versions."`
 }
 

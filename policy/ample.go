@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+// While limits are hardly used nobody needs to know to the token how much, nor every call's end at once. Then an upper bound
+// is reserved in place of a count, for some calls ahead in one access to the buckets (a stock), and settled a moment later
+// (RATIONALE.md, "What is different while limits are hardly used?").
+
+// A stock is what was reserved on a path ahead of the calls that will use it.
+type stock struct {
+	reservation Reservation // its cost is what is left
+	expires     int64
+}
+
+const (
+	// maxStock is for how many calls a stock is, at most.
+	maxStock = 32
+
+	// A stock lives until the next Flush. So a call counts as admitted up to so much too early, which the ring's slots for
+	// jitter cover.
+	stockLife = FlushEvery
+)
+
+// ReserveAmple takes an upper bound of the cost, if all token limits of the path are hardly used: then it makes no difference
+// that the bound is too large, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked
+// with the exact cost.
+func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservation) bool {
+	s := &l.stocks[path.hash()%uint64(len(l.stocks))]
+	if s.serve(now, path, bound, res) {
+		return true
+	}
+	n := l.spareCalls(now, path, bound)
+	if n == 0 {
+		return false
+	}
+	cost := Cost{n, n * bound.Input, n * bound.Output}
+	var d Decision
+	if !l.takeAll(now, path, cost, res, &d) {
+		return false
+	}
+	res.ample = true
+	if n > 1 {
+		l.giveBackStock(now, s)
+		*s = stock{*res, now + stockLife}
+		s.serve(now, path, bound, res)
+	}
+	return true
+}
+
+// serve takes a call's cost from the stock, if it is for this path and has enough left.
+func (s *stock) serve(now int64, path *Path, bound Cost, res *Reservation) bool {
+	left := &s.reservation.Cost
+	if now >= s.expires || left.Requests < bound.Requests || left.Input < bound.Input || left.Output < bound.Output ||
+		!s.reservation.path.same(path) {
+		return false
+	}
+	*res = s.reservation
+	res.Cost = bound
+	*left = Cost{left.Requests - bound.Requests, left.Input - bound.Input, left.Output - bound.Output}
+	return true
+}
+
+// spareCalls is how many calls of the cost, up to maxStock, all limits of the path admit and stay hardly used; 0: not even one.
+// It loads the path.
+func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
+	n := int64(maxStock)
+	for i := range path.Len {
+		s, r := &path.Steps[i], &l.loads[i]
+		l.load(now, s, r)
+		var d Decision
+		l.check(now, s, r, cost, false, &d)
+		if d.Verdict != Admit || d.Shadow.Reason != None {
+			return 0
+		}
+		for k := range r.meters {
+			n = min(n, r.meters[k].spareCalls(max(now, r.clock), cost))
+		}
+		if s.Limit.InFlight > 0 {
+			n = min(n, s.Limit.InFlight/8-r.inFlight(now, l.vm)-l.callsOf(s, r.spill))
+		}
+	}
+	return max(n, 0)
+}
+
+func (s *meterState) spareCalls(now int64, cost Cost) int64 {
+	u := s.dimension().Unit()
+	units := cost.In(u)
+	if units == 0 {
+		return maxStock
+	}
+	n := s.spare(now) / units
+	if u == Requests {
+		n = max(n, 1) // one is admitted, and is counted exactly anyway
+	}
+	if n > 1 && s.ringed() && s.shape.jitterless() {
+		return 1
+	}
+	return n
+}
+
+// returnStocks gives back what is left of stocks that are over.
+func (l *Ledger) returnStocks(now int64) {
+	for i := range l.stocks {
+		if s := &l.stocks[i]; s.reservation.path.Len > 0 && now >= s.expires {
+			l.giveBackStock(now, s)
+		}
+	}
+}
+
+func (l *Ledger) giveBackStock(now int64, s *stock) {
+	l.Settle(now, &s.reservation, Cost{})
+	*s = stock{}
+}
+
+// hash tells paths apart, mostly.
+func (p *Path) hash() (h uint64) {
+	for i := range p.Len {
+		h = mix(h ^ uint64(p.Steps[i].Key))
+	}
+	return h
+}
+
+// same says whether two paths are the same buckets under the same limits.
+func (p *Path) same(o *Path) bool {
+	if p.Len != o.Len || p.Shadow != o.Shadow {
+		return false
+	}
+	for i := range p.Len {
+		if p.Steps[i].Key != o.Steps[i].Key || p.Steps[i].Tier != o.Steps[i].Tier || p.Steps[i].Limit != o.Steps[i].Limit {
+			return false
+		}
+	}
+	return true
+}
