@@ -81,6 +81,7 @@ func (v *VM) Configure(config []byte) (p *Plugin, err error) {
 	if err != nil {
 		return nil, err
 	}
+	compiled.Since = v.host.Now()
 	p = &Plugin{vm: v, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}}
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)

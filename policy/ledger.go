@@ -47,6 +47,7 @@ type Step struct {
 	Key   Key
 	Owner Key // of the tenant, for keys that nest in one; else the key itself
 	Limit *Limit
+	Since int64 // when the limit came into force, ns
 }
 
 // A Path is the buckets that a request has to pass, the narrowest first.

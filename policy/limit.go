@@ -183,13 +183,14 @@ func (s *meterState) idle(now int64) bool {
 	return !s.ringed() || s.ring.sum == 0
 }
 
-// fit brings the state in line with the meter as the policy has it now, without minting anything.
-func (s *meterState) fit(now int64, m Meter) {
+// fit brings the state in line with the meter as the policy has it now, without minting anything. The new rate counts from
+// since on: when the policy came into force, or when the bucket was last used by another.
+func (s *meterState) fit(now, since int64, m Meter) {
 	if s.id == m.id() && s.rate == m.rate && s.shape == m.shape {
 		return
 	}
 	if s.rate != m.rate {
-		s.bucket.convert(now, s.rate, m.rate)
+		s.bucket.convert(min(since, now), s.rate, m.rate)
 	}
 	switch {
 	case !s.ringed() && m.ringed():

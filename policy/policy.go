@@ -19,6 +19,7 @@ type Policy struct {
 	Output    int64 // tokens that are reserved for undeclared output
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
+	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	spaces       [numTiers]Space
 	environments map[string]*EnvironmentSpec
@@ -138,7 +139,7 @@ func (p *Policy) add(to *Path, s Step) {
 	if s.Owner == 0 {
 		s.Owner = s.Key
 	}
-	s.Space = p.spaces[s.Tier]
+	s.Space, s.Since = p.spaces[s.Tier], p.Since
 	to.Add(s)
 	if p.Mode == Shadow {
 		to.Shadow = true

@@ -98,12 +98,14 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 	}
 }
 
-// fit brings r in line with the limit as the policy has it now. spare is memory for the case that the dimensions changed.
-func (r *record) fit(now int64, l *Limit, spare *record) {
+// fit brings r in line with the limit as the policy has it since some time. spare is memory for the case that the dimensions
+// changed.
+func (r *record) fit(now, since int64, l *Limit, spare *record) {
 	r.rewind(now)
+	since = max(since, r.clock)
 	if r.sameDimensions(l) {
 		for i, m := range l.Meters {
-			r.meters[i].fit(now, m)
+			r.meters[i].fit(now, since, m)
 		}
 		return
 	}
@@ -115,7 +117,7 @@ func (r *record) fit(now int64, l *Limit, spare *record) {
 		for j := range r.meters {
 			if r.meters[j].dimension() == m.Dimension {
 				spare.meters[i] = r.meters[j]
-				spare.meters[i].fit(now, m)
+				spare.meters[i].fit(now, since, m)
 			}
 		}
 	}

@@ -147,10 +147,28 @@ func TestFitKeepsCounts(t *testing.T) {
 		x.s.remaining(x.now) // advances the ring
 		used := x.s.ring.sum * x.s.shape.grain
 		to := drawMeter(t)
-		x.s.fit(x.now, to)
+		x.s.fit(x.now, x.now, to)
 		used = min(used, 1<<32-1) // a slot holds no more
 		if got := x.s.remaining(x.now); got > to.rate.limit-used {
 			t.Fatalf("%d were counted, but %d of %d remain", used, got, to.rate.limit)
 		}
 	})
+}
+
+// A new rate counts from the moment at which it came into force, not from when the bucket is next used.
+func TestNewRateCountsAtOnce(t *testing.T) {
+	slow := NewMeter(MeterSpec{Dimension: TPM, Limit: 600, Kind: Continuous, Burst: 500})
+	fast := NewMeter(MeterSpec{Dimension: TPM, Limit: 60_000, Kind: Continuous, Burst: 50_000})
+	s := newMeterState(1, slow)
+	s.take(1, 500)
+	s.fit(30e9, 10e9, fast) // 10 s at 10 a second, and then 20 s at 1,000
+	if got := s.remaining(30e9); got < 20_095 || got > 20_100 {
+		t.Errorf("remaining %d, want 20,100", got)
+	}
+	s = newMeterState(1, fast)
+	s.take(1, 50_000)
+	s.fit(30e9, 10e9, slow) // 10 s at 1,000 a second are more than its burst
+	if got := s.remaining(30e9); got < 499 || got > 500 {
+		t.Errorf("remaining %d, want 500", got)
+	}
 }

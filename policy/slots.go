@@ -88,7 +88,7 @@ func (l *Ledger) load(now int64, s *Step, to *loaded) {
 		to.init(now, uint64(s.Key), s.Limit)
 		return
 	}
-	to.fit(now, s.Limit, &l.spare)
+	to.fit(now, s.Since, s.Limit, &l.spare)
 }
 
 // find reads the record of a step, if there is one. If not, to.name is where one may be made, with to.cas.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/envoy"
+)
+
+var shellBlocks = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// The commands of every page work as they are written, one after the other. Ports are replaced by free ones, and make, which
+// built what is tested, does nothing.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	bin, err := filepath.Abs(filepath.Dir(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := envoy.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := shellBlocks.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			script := "set -euo pipefail\nmake() { :; }\n" +
+				`weir() { if [ "$1" = up ]; then set -- "$@" --listen 127.0.0.1:10000 --status 127.0.0.1:10080; fi; command weir "$@"; }` + "\n"
+			for _, b := range blocks {
+				script += b[1]
+			}
+			for _, port := range []string{"10000", "10001", "10080", "18000"} {
+				script = strings.ReplaceAll(script, "127.0.0.1:"+port, freePort(t))
+			}
+			runScript(t, script, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "ENVOY_PATH="+found))
+		})
+	}
+}
+
+// runScript runs a script in a folder of its own, and ends all that it left running.
+func runScript(t *testing.T, script string, env []string) {
+	var out output
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), env, &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 2 * time.Second // what it left running holds its output open
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
+	err := cmd.Wait()
+	limit.Stop()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	if err != nil && !strings.Contains(err.Error(), "WaitDelay") {
+		t.Errorf("%v\n%s\nwrote:\n%s", err, script, tail(out.String(), 4000))
+	}
+}
+
+// README's two commands are targets of the Makefile, and so is every other that a page names.
+func TestMakeTargets(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "../docs/get-started.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?:`|\n)make ([a-z]+)").FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
+				t.Errorf("%s names make %s, which there is not", page, m[1])
+			}
+		}
+	}
+}
