@@ -22,7 +22,8 @@ demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who go
 	@$(BINARY) demo
 
 test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
-	go test ./...
+	go test $$(go list ./... | grep -v /e2e$$)
+	go test -parallel 6 ./e2e
 
 check: ## format, vet, staticcheck, tidy, architecture, clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -119,9 +119,11 @@ func burstRounds(t *testing.T, window time.Duration, rounds, together int) {
 	}
 }
 
-func TestBurstAgainstOneSecond(t *testing.T) { t.Parallel(); burstRounds(t, time.Second, 20, 5) }
+// These two run alone: they judge by the times at which calls reach the provider.
 
-func TestBurstAgainstTenSeconds(t *testing.T) { t.Parallel(); burstRounds(t, 10*time.Second, 20, 10) }
+func TestBurstAgainstOneSecond(t *testing.T) { burstRounds(t, time.Second, 20, 5) }
+
+func TestBurstAgainstTenSeconds(t *testing.T) { burstRounds(t, 10*time.Second, 20, 10) }
 
 func TestBurstAgainstAMinute(t *testing.T) { t.Parallel(); burstRounds(t, time.Minute, 1, 1) }
 

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+
+# Fuzzes every target of the project for some time each: fuzz.sh [time]
+set -eu
+cd "$(dirname "$0")/.."
+time=${1:-30s}
+grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do
+	package=./$(dirname "${file#./}")
+	for target in $(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$file"); do
+		echo "== $package $target"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
+	done
+done
