@@ -124,7 +124,9 @@ func (s *Server) take(r *policyfile.Result) bool {
 	s.loaded = &loaded{result: r, version: v, at: time.Now()}
 	s.log.Info("policy taken", "file", s.config.PolicyFile, "version", v)
 	for _, n := range r.Notices {
-		s.log.Info("notice", "about", n.String())
+		if s.loads > 1 { // those of the first policy are for who starts the program to show
+			s.log.Info("notice", "about", n.String())
+		}
 	}
 	return true
 }

@@ -90,6 +90,17 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// The filter stays small: every worker of every Envoy compiles and holds it.
+func TestFilterIsSmall(t *testing.T) {
+	info, err := os.Stat("../build/weir.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 8_000_000 {
+		t.Errorf("%d bytes", info.Size())
+	}
+}
+
 // The demo ends by itself when nobody watches, and leaves no process.
 func TestDemo(t *testing.T) {
 	code, out, errs := exec1(t, nil, "demo", "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0")
