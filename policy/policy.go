@@ -146,22 +146,6 @@ func (p *Policy) add(to *Path, s Step) {
 	}
 }
 
-// GuessedInput bounds a guess of the input from the length of a body that nobody read by what the path admits at all: a
-// guess must not refuse for good what might fit.
-func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
-	for i := range path.Len {
-		for _, meter := range path.Steps[i].Limit.Meters {
-			switch meter.Dimension.Unit() {
-			case Tokens:
-				guess = min(guess, meter.Limit()-output)
-			case InputTokens:
-				guess = min(guess, meter.Limit())
-			}
-		}
-	}
-	return max(guess, 0)
-}
-
 // entry is the policy's entry for an environment: its own, or the one that all without share.
 func (p *Policy) entry(environment string) string {
 	if p.environments[environment] == nil {
@@ -196,15 +180,24 @@ func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 
 	if m != nil && m.MaxOutput > 0 {
 		bound = min(bound, m.MaxOutput)
 	}
-	for i := range path.Len {
-		for _, meter := range path.Steps[i].Limit.Meters {
-			switch meter.Dimension.Unit() {
-			case Tokens:
-				bound = min(bound, meter.Limit()-input)
-			case OutputTokens:
-				bound = min(bound, meter.Limit())
+	return max(min(bound, path.smallest(Tokens)-input, path.smallest(OutputTokens)), 0)
+}
+
+// GuessedInput bounds a guess of the input from the length of a body that nobody read by what the path admits at all: a
+// guess must not refuse for good what might fit.
+func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
+	return max(min(guess, path.smallest(Tokens)-output, path.smallest(InputTokens)), 0)
+}
+
+// smallest is the smallest limit of a path in a unit; forever if there is none.
+func (p *Path) smallest(u Unit) int64 {
+	least := int64(forever)
+	for i := range p.Len {
+		for _, m := range p.Steps[i].Limit.Meters {
+			if m.Dimension.Unit() == u {
+				least = min(least, m.Limit())
 			}
 		}
 	}
-	return max(bound, 0)
+	return least
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"strings"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+)
+
+// decideBody decides on a body that is complete and buffered.
+func (s *Stream) decideBody() Action {
+	body := s.vm.host.RequestBody(int(s.bytes))
+	return s.decide(s.vm.reader.Open(s.api, body, s.plugin.family), s.vm.reader.Member)
+}
+
+// decide reserves what the request costs, or refuses it. member reads the body, if it was opened.
+func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
+	p := s.plugin.policy
+	ask := asker{host: s.vm.host, policy: p, stream: s, member: member}
+	caller := ask.caller()
+	model, _ := s.provider.Models.Lookup(q.Model)
+	var path policy.Path
+	p.Path(&path, model, &caller)
+	now := s.vm.host.Now()
+	if q.How == dialect.Bound {
+		if s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+			s.vm.countAdmitted()
+			return s.send(q)
+		}
+		q = s.vm.reader.Count()
+	}
+	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
+	if d.Shadow.Reason != policy.None {
+		s.vm.countDenied(metricShadow, &d.Shadow)
+	}
+	if d.Verdict == policy.Deny {
+		s.vm.countDenied(metricRequests, &d.Refusal)
+		return s.reply(&d.Refusal, "")
+	}
+	s.vm.countAdmitted()
+	return s.send(q)
+}
+
+// saysUsage says whether the answer is going to say its usage, so that it does not matter what was counted before.
+func (s *Stream) saysUsage(q *dialect.Request) bool {
+	return !q.Stream || q.IncludeUsage || s.api == dialect.Messages || s.api == dialect.Responses
+}
+
+// cost is what is reserved for a request.
+func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) policy.Cost {
+	c := policy.Cost{Requests: 1}
+	if !s.api.Metered() {
+		return c
+	}
+	c.Input = q.Input
+	c.Output = s.plugin.policy.OutputBound(path, m, q.Input, q.Output)
+	if q.How == dialect.Length {
+		c.Input = s.plugin.policy.GuessedInput(path, q.Input, c.Output)
+	}
+	return c
+}
+
+// send lets a request go that was admitted.
+func (s *Stream) send(q dialect.Request) Action {
+	q.Model = "" // it lies in the body's memory, which must not outlive this callback
+	s.request = q
+	return s.admit(sent)
+}
+
+// admit lets the request go, without what must not leave.
+func (s *Stream) admit(as phase) Action {
+	s.phase = as
+	h := s.vm.host
+	for i, name := range s.plugin.identity {
+		if s.identity&(1<<i) != 0 {
+			h.RemoveRequestHeader(name)
+		}
+	}
+	for _, kv := range s.headers {
+		switch {
+		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
+			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
+			h.RemoveRequestHeader(kv[0])
+		case kv[0] == "accept-encoding" && s.api.Metered():
+			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
+		}
+	}
+	s.headers = nil
+	return Continue
+}

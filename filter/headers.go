@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+)
+
+// apiOf tells which API the request is for. An upgrade is none: what passes through it cannot be read.
+func (s *Stream) apiOf(path string) dialect.API {
+	if s.dialect != dialect.Generic && (s.header("upgrade") != "" || s.method == "CONNECT") {
+		return dialect.Unrecognised
+	}
+	return s.dialect.APIOf(s.method, path)
+}
+
+// objection says why a request is refused whatever its cost.
+func (s *Stream) objection(path string) policy.Reason {
+	if s.doubled {
+		return policy.BadIdentity
+	}
+	if dialect.Climbs(path) {
+		return policy.BadPath
+	}
+	if s.api == dialect.Unrecognised {
+		plain, _, _ := strings.Cut(path, "?")
+		if ok, _ := s.provider.Unmetered.Lookup(plain); !ok {
+			return policy.NotMetered
+		}
+	}
+	return policy.None
+}
+
+// scanHeaders finds what is needed in one pass and gives the path.
+func (s *Stream) scanHeaders() (path string) {
+	s.length = -1
+	for _, h := range s.headers {
+		switch name := h[0]; name {
+		case ":path":
+			path = h[1]
+		case ":method":
+			s.method = h[1]
+		case "content-length":
+			if n, err := strconv.ParseInt(h[1], 10, 64); err == nil && n >= 0 {
+				s.length = n
+			}
+		default:
+			if i := indexOf(s.plugin.identity, name); i >= 0 {
+				s.doubled = s.doubled || s.identity&(1<<i) != 0
+				s.identity |= 1 << i
+			}
+		}
+	}
+	return path
+}
+
+func (s *Stream) header(name string) string {
+	for _, h := range s.headers {
+		if h[0] == name {
+			return h[1]
+		}
+	}
+	return ""
+}
+
+// identityHeader is a header that names a tier. Most requests have few of those that the policy knows.
+func (s *Stream) identityHeader(name string) string {
+	if s.identity == 0 || s.identity&(1<<indexOf(s.plugin.identity, name)) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(s.header(name))
+}
+
+// readable says whether the body is JSON in plain form, as far as the headers tell.
+func (s *Stream) readable() bool {
+	if e := s.header("content-encoding"); e != "" && e != "identity" {
+		return false
+	}
+	t := s.header("content-type")
+	return t == "" || strings.Contains(t, "json") || strings.HasPrefix(t, "text/")
+}
+
+func indexOf(names []string, name string) int {
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
