@@ -16,24 +16,24 @@ import (
 // Config says what a Server does. It closes the listeners when it ends.
 type Config struct {
 	PolicyFile string
-	XDS        net.Listener // for Envoys
-	Status     net.Listener // for the page, readiness and metrics
-	Listen     string       // host:port where Envoys take requests
+	XDS        net.Listener   // for Envoys
+	Status     []net.Listener // for the page, readiness and metrics
+	Listen     string         // host:port where Envoys take requests
 
-	WasmHash  string            // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any
-	Upstreams map[string]string // by provider: the address that replaces its upstream
-	CAFile    string            // of trusted certificates, on nodes that name none; default translate.DefaultCAFile
-	Logger    *slog.Logger      // nil: no log
-	Ready     func() error      // more that has to be true for readiness; may be nil; must not ask for the Status
-	Poll      time.Duration     // how often the file is read; default watch.Every
+	WasmHash string        // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any
+	Upstream string        // host:port that takes the place of every upstream, as of a mock; empty: none
+	CAFile   string        // of trusted certificates, on nodes that name none; default translate.DefaultCAFile
+	Logger   *slog.Logger  // nil: no log
+	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
+	Poll     time.Duration // how often the file is read; default watch.Every
 }
 
 func (c *Config) check() error {
 	if c.PolicyFile == "" {
 		return errors.New("no policy file")
 	}
-	if c.XDS == nil || c.Status == nil {
-		return errors.New("needs two listeners")
+	if c.XDS == nil || len(c.Status) == 0 {
+		return errors.New("needs listeners for xDS and status")
 	}
 	_, err := translate.ListenAddress(c.Listen)
 	return err
@@ -48,7 +48,8 @@ func (e *OpenError) Error() string {
 
 // Hint says what to do about it.
 func (e *OpenError) Hint() string {
-	return "write 127.0.0.1:PORT: until weir has mTLS, whoever reaches this address can read the policy"
+	return "write 127.0.0.1:PORT: weir cannot tell yet who asks there; an Envoy of your own, with the pieces of " +
+		"weir bootstrap --form fragment, may listen anywhere"
 }
 
 // RequireLoopback refuses an address, host:port, that other machines can reach.

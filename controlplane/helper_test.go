@@ -35,7 +35,7 @@ func run(t *testing.T, content string, change func(*Config)) *plane {
 	p := &plane{t: t, file: filepath.Join(t.TempDir(), "policy.yaml"), log: new(envoytest.Log)}
 	p.write(content)
 	c := Config{
-		PolicyFile: p.file, XDS: listen(t), Status: listen(t), Listen: "127.0.0.1:0",
+		PolicyFile: p.file, XDS: listen(t), Status: []net.Listener{listen(t)}, Listen: "127.0.0.1:0",
 		Poll: 20 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(p.log, nil)),
 	}
 	if change != nil {
@@ -47,7 +47,7 @@ func run(t *testing.T, content string, change func(*Config)) *plane {
 
 func (p *plane) start(c Config) {
 	p.t.Helper()
-	p.url, p.xds = "http://"+c.Status.Addr().String(), c.XDS.Addr().String()
+	p.url, p.xds = "http://"+c.Status[0].Addr().String(), c.XDS.Addr().String()
 	s, err := New(c)
 	must(p.t, err)
 	p.s = s

@@ -24,15 +24,15 @@ func (s *Server) handler() http.Handler {
 	m.HandleFunc("GET /api/status", s.serveJSON)
 	m.HandleFunc("GET /{$}", s.servePage)
 	m.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	return s.guard(m)
+	return guard(m)
 }
 
 // guard makes sure that no web page of somebody else reads this one. A browser asks for 127.0.0.1 under the name of any site
 // whose DNS says so, but the Host header tells.
-func (s *Server) guard(next http.Handler) http.Handler {
-	local := RequireLoopback(s.config.Status.Addr().String()) == nil
+func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if local && !loopbackName(r.Host) {
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if at != nil && RequireLoopback(at.String()) == nil && !loopbackName(r.Host) {
 			http.Error(w, "ask for localhost or 127.0.0.1", http.StatusMisdirectedRequest)
 			return
 		}

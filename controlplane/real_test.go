@@ -255,7 +255,7 @@ func (r *rig) restart(t *testing.T) {
 	var err error
 	c.XDS, err = net.Listen("tcp", r.xds)
 	must(t, err)
-	c.Status = listen(t)
+	c.Status = []net.Listener{listen(t)}
 	before := r.log.String()
 	r.start(c)
 	r.eventually("there again", func(st Status) bool {

@@ -138,7 +138,7 @@ func (s *Server) translate(r *policyfile.Result, n xds.Node) (*translate.Set, er
 	}
 	return translate.Resources(translate.Input{
 		Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse,
-		Listen: s.config.Listen, Wasm: n.Wasm, CAFile: ca, Upstreams: s.config.Upstreams,
+		Listen: s.config.Listen, Wasm: n.Wasm, CAFile: ca, Upstream: s.config.Upstream,
 	})
 }
 
@@ -150,8 +150,10 @@ func (s *Server) serveStatus(ctx context.Context) error {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(s.config.Status) }()
+	failed := make(chan error, len(s.config.Status))
+	for _, l := range s.config.Status {
+		go func() { failed <- h.Serve(l) }()
+	}
 	select {
 	case err := <-failed:
 		return fmt.Errorf("status: %w", err)
@@ -162,6 +164,8 @@ func (s *Server) serveStatus(ctx context.Context) error {
 	if h.Shutdown(late) != nil {
 		h.Close()
 	}
-	<-failed
+	for range s.config.Status {
+		<-failed
+	}
 	return nil
 }

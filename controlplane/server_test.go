@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -124,13 +125,13 @@ func TestRequireLoopback(t *testing.T) {
 func TestNewChecksItsConfig(t *testing.T) {
 	l := listen(t)
 	defer l.Close()
-	full := Config{PolicyFile: "p", XDS: l, Status: l, Listen: "127.0.0.1:0"}
+	full := Config{PolicyFile: "p", XDS: l, Status: []net.Listener{l}, Listen: "127.0.0.1:0"}
 	if _, err := New(full); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
 		"no policy file":  func(c *Config) { c.PolicyFile = "" },
-		"two listeners":   func(c *Config) { c.XDS = nil },
+		"needs listeners": func(c *Config) { c.XDS = nil },
 		"write host:port": func(c *Config) { c.Listen = "" },
 	} {
 		c := full
@@ -144,9 +145,9 @@ func TestNewChecksItsConfig(t *testing.T) {
 func TestRunEndsWhenItCannotServe(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
 		"xds":    func(c *Config) { c.XDS.Close() },
-		"status": func(c *Config) { c.Status.Close() },
+		"status": func(c *Config) { c.Status[0].Close() },
 	} {
-		c := Config{PolicyFile: t.TempDir(), XDS: listen(t), Status: listen(t), Listen: "127.0.0.1:0"}
+		c := Config{PolicyFile: t.TempDir(), XDS: listen(t), Status: []net.Listener{listen(t)}, Listen: "127.0.0.1:0"}
 		spoil(&c)
 		s, err := New(c)
 		must(t, err)
@@ -160,12 +161,12 @@ func TestNothingIsLeft(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(t.Context())
-	c := Config{PolicyFile: t.TempDir(), XDS: listen(t), Status: listen(t), Listen: "127.0.0.1:0"}
+	c := Config{PolicyFile: t.TempDir(), XDS: listen(t), Status: []net.Listener{listen(t)}, Listen: "127.0.0.1:0"}
 	s, err := New(c)
 	must(t, err)
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
-	resp, err := http.Get("http://" + c.Status.Addr().String() + "/livez") // leaves an idle connection
+	resp, err := http.Get("http://" + c.Status[0].Addr().String() + "/livez") // leaves an idle connection
 	must(t, err)
 	must(t, resp.Body.Close())
 	cancel()

@@ -72,7 +72,7 @@ type endpoint struct {
 var endpoints = [numDialects][]endpoint{
 	OpenAI: {
 		{"/chat/completions", Chat}, {"/responses", Responses}, {"/completions", Completions}, {"/embeddings", Embeddings},
-		{"/responses/input_tokens", Requests}, {"/moderations", Requests}, {"/files", Requests}, {"/batches", Requests},
+		{"/responses/input_tokens", Requests}, {"/moderations", Requests}, {"/files", Requests},
 		{"/models", Requests},
 	},
 	Anthropic: {
@@ -80,7 +80,7 @@ var endpoints = [numDialects][]endpoint{
 	},
 }
 
-// readable are paths under which everything that only reads is known to be free.
+// readable are paths under which everything that only reads or cancels is known to be free.
 var readable = []string{"/models", "/files", "/batches", "/responses", "/chat/completions", "/messages/batches"}
 
 // APIOf tells which API a request is for, by the end of its path (with or without query). A path that is written in an
@@ -90,7 +90,7 @@ func (d Dialect) APIOf(method, path string) API {
 		return Requests
 	}
 	path = canonical(path)
-	if method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "DELETE" {
+	if method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "DELETE" || strings.HasSuffix(path, "/cancel") {
 		for _, r := range readable {
 			if strings.HasSuffix(path, r) || strings.Contains(path, r+"/") {
 				return Requests

@@ -41,6 +41,8 @@ func details(r *Refusal) []byte {
 		b = strconv.AppendInt(append(b, `","limit":`...), r.Limit, 10)
 		if r.Window > 0 {
 			b = strconv.AppendInt(append(b, `,"window_s":`...), ceilSeconds(r.Window), 10)
+			b = strconv.AppendInt(append(b, `,"need":`...), r.Need, 10)
+			b = strconv.AppendInt(append(b, `,"remaining":`...), r.Remaining, 10)
 		}
 	}
 	if r.RetryAfter > 0 {
@@ -56,10 +58,10 @@ func message(r *Refusal) string {
 	s := ""
 	switch r.Reason {
 	case policy.LimitExceeded, policy.QuotaExhausted:
-		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + " is used up."
+		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + "."
 	case policy.RequestTooLarge:
-		s = who + "the request needs more than the " + r.Tier.String() + " limit of " + amount(r) +
-			" ever admits. Make it smaller, or declare less output."
+		s = who + "the request needs " + count(r.Need) + ", and the " + r.Tier.String() + " limit of " + amount(r) +
+			" never admits more than that. Make it smaller, or declare less output."
 	case policy.CASContention:
 		s = who + "too many requests at the same bucket at once."
 	case policy.NotMetered:
@@ -77,6 +79,9 @@ func message(r *Refusal) string {
 		s += " " + r.Detail
 	}
 	if r.RetryAfter > 0 {
+		if r.Dimension == policy.InFlight {
+			s += " Nobody knows when one will end."
+		}
 		s += " Try again in " + time.Duration(ceilMillis(r.RetryAfter)*int64(time.Millisecond)).String() + "."
 	}
 	return s
@@ -84,13 +89,27 @@ func message(r *Refusal) string {
 
 // amount says a limit in words: 10000 tokens in 1m0s (tpm).
 func amount(r *Refusal) string {
-	n := strconv.FormatInt(r.Limit, 10)
+	n := count(r.Limit)
 	if r.Dimension == policy.InFlight {
 		return n + " requests in flight (in_flight)"
 	}
 	unit := [...]string{" requests", " tokens", " input tokens", " output tokens"}[r.Dimension.Unit()]
 	return n + unit + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
 }
+
+// left says what of a limit is left, so that who reads it sees why what it has is not enough.
+func left(r *Refusal) string {
+	if r.Dimension == policy.InFlight {
+		return " is reached"
+	}
+	s := " has " + count(max(r.Remaining, 0)) + " left for now, and the request needs " + count(r.Need)
+	if r.Burst < r.Limit {
+		s = ", of which " + count(r.Burst) + " may come at once," + s
+	}
+	return s
+}
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 // code is OpenAI's own where there is one, so that libraries raise their RateLimitError; weir's reason otherwise.
 func code(r policy.Reason) string {

@@ -74,10 +74,9 @@ func offer(t testing.TB, proxy string, c call, n int, every, for_ time.Duration)
 	return statuses[200], statuses[429]
 }
 
-// jitter is by how much two calls may come closer together on their way from weir to the mock, on a busy machine.
-const jitter = 150 * time.Millisecond
-
-// checkWindow holds what the mock saw of a tenant against a limit for any window, and against burst + rate x time.
+// checkWindow holds what the mock saw of a tenant against a limit for any window, and against burst + rate x time. Two calls
+// were admitted at times that lie no further apart than from when the test sent the first to when the mock got the second, so
+// what breaks a limit by that measure breaks it for certain, however busy the machine is.
 func checkWindow(t testing.TB, m *mockProvider, tenant string, limit int64, window time.Duration) {
 	t.Helper()
 	events := m.events(tenant)
@@ -85,11 +84,11 @@ func checkWindow(t testing.TB, m *mockProvider, tenant string, limit int64, wind
 		sum := int64(0)
 		for _, e := range events[i:] {
 			sum += e.Input + e.Output
-			dt := time.Duration(e.At - first.At)
-			if dt+jitter < window && sum > limit {
+			dt := time.Duration(e.At - first.Sent)
+			if dt < window && sum > limit {
 				t.Fatalf("%s: %d tokens within %v, the limit is %d in %v", tenant, sum, dt, limit, window)
 			}
-			if most := limit/4 + int64(float64(limit)*float64(dt+jitter)/float64(window)); sum > most {
+			if most := limit/4 + int64(float64(limit)*float64(dt)/float64(window)); sum > most {
 				t.Fatalf("%s: %d tokens within %v, at most %d", tenant, sum, dt, most)
 			}
 		}
@@ -119,7 +118,7 @@ func burstRounds(t *testing.T, window time.Duration, rounds, together int) {
 	}
 }
 
-// These two run alone: they judge by the times at which calls reach the provider.
+// These two run alone: on a busy machine calls take long from test to mock, and the check gets blunt.
 
 func TestBurstAgainstOneSecond(t *testing.T) { burstRounds(t, time.Second, 20, 5) }
 
@@ -145,7 +144,7 @@ func TestDensePrompts(t *testing.T) {
 	}
 	inFlight, after := 0, time.Duration(0)
 	for _, e := range events {
-		if e.At < firstEnd+int64(jitter) {
+		if e.Sent < firstEnd {
 			inFlight++
 		} else if after == 0 {
 			after = time.Duration(e.At - firstEnd)

@@ -48,7 +48,10 @@ func TestErrorsOfTheCommandLine(t *testing.T) {
 		{[]string{"validate", bad + ".none"}, nil, 2, []string{"no such file"}},
 		{[]string{"up", "--policy", bad}, nil, 2, []string{"did you mean upstream"}},
 		{[]string{"up", "--policy", good, "--listen", "0.0.0.0:10000"}, nil, 2, []string{"0.0.0.0"}},
-		{[]string{"serve", "--policy", good, "--xds", ":18000"}, nil, 2, []string{"other machines", "127.0.0.1:PORT"}},
+		{[]string{"serve", "--policy", good, "--xds", ":18000"}, nil, 2, []string{"other machines", "127.0.0.1:PORT", "--form fragment"}},
+		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "127.0.0.1:9901"}, nil, 0, []string{"port_value: 9901"}},
+		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "[::1]:9901", "--form", "whole"}, nil, 0, []string{"port_value: 9901"}},
+		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "here", "--form", "whole"}, nil, 1, []string{"admin", "host:port"}},
 		{[]string{"up", "--policy", good, "--listen", taken.Addr().String(), "--status", "127.0.0.1:0"}, nil, 1, []string{"in use", "--listen"}},
 		{[]string{"up", "--policy", good, "--listen", "127.0.0.1:0", "--status", taken.Addr().String()}, nil, 1, []string{"in use", "--status"}},
 		{[]string{"up", "--policy", good, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0"}, []string{"ENVOY_PATH=/nowhere/envoy"}, 1, []string{"ENVOY_PATH", "/nowhere/envoy"}},
@@ -57,7 +60,8 @@ func TestErrorsOfTheCommandLine(t *testing.T) {
 		{[]string{"estimate", "/nowhere.json"}, nil, 2, []string{"/nowhere.json"}},
 		{[]string{"frobnicate"}, nil, 2, []string{"frobnicate", "--help"}},
 		{[]string{"--help"}, nil, 0, []string{"validate", "demo"}},
-		{[]string{"up", "--help"}, nil, 0, []string{"Example", "weir up --policy"}},
+		{[]string{"up", "--help"}, nil, 0, []string{"Example", "weir up --policy", "127.0.0.1:10000", "127.0.0.1:10088"}},
+		{[]string{"--version"}, nil, 0, []string{"Envoy 1.40.0"}},
 		{[]string{"version"}, nil, 0, []string{"Envoy 1.40.0"}},
 	} {
 		code, out, errs := exec1(t, row.env, row.args...)
@@ -104,7 +108,7 @@ func TestFilterIsSmall(t *testing.T) {
 // The demo ends by itself when nobody watches, and leaves no process.
 func TestDemo(t *testing.T) {
 	code, out, errs := exec1(t, nil, "demo", "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0")
-	for _, say := range []string{"acme", "globex", "initech", "and 0 of them with a 429", "tenant tpm", "tenant in_flight", "status page", "curl"} {
+	for _, say := range []string{"acme", "globex", "initech", "With weir it answered 0 with a 429", "initech got 30 of 30", "tenant tpm", "status page", "curl"} {
 		if !strings.Contains(out, say) {
 			t.Errorf("it does not say %q", say)
 		}

@@ -44,11 +44,11 @@ func TestDocs(t *testing.T) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			script := "set -euo pipefail\nmake() { :; }\n" +
-				`weir() { if [ "$1" = up ]; then set -- "$@" --listen 127.0.0.1:10000 --status 127.0.0.1:10080; fi; command weir "$@"; }` + "\n"
+				`weir() { if [ "$1" = up ]; then set -- "$@" --listen 127.0.0.1:10000 --status 127.0.0.1:10088; fi; command weir "$@"; }` + "\n"
 			for _, b := range blocks {
 				script += b[1]
 			}
-			for _, port := range []string{"10000", "10001", "10080", "18000"} {
+			for _, port := range []string{"10000", "10001", "10088", "18000"} {
 				script = strings.ReplaceAll(script, "127.0.0.1:"+port, freePort(t))
 			}
 			runScript(t, script, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "ENVOY_PATH="+found))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,40 @@ func TestLiveChangeUnderLoad(t *testing.T) {
 	if got := send(t, s.proxy, call{tenant: "a", output: 50_000}); got[429] != 1 {
 		t.Errorf("the counter started anew: %v", got)
 	}
+}
+
+// With --mock nothing leaves the machine, not even to providers that come while it runs.
+func TestMockStandsForEveryProvider(t *testing.T) {
+	t.Parallel()
+	real := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request has left") }))
+	defer real.Close()
+	s := startStack(t, `{apiVersion: weir/v1, providers: {openai: {upstream: "https://api.openai.com"}, search: {upstream: "`+real.URL+`", dialect: generic}}}`, "--mock")
+	s.change(`{apiVersion: weir/v1, providers: {openai: {cluster: no_such}, renamed: {upstream: "` + real.URL + `", dialect: openai}}}`)
+	for _, path := range []string{"/openai/v1/models", "/renamed/v1/models"} {
+		if status, body := get(t, "http://"+s.proxy+path); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+// Envoy shows the filter's metrics with labels.
+func TestMetricsHaveLabels(t *testing.T) {
+	t.Parallel()
+	s := startStack(t, livePolicy(10_000))
+	send(t, s.proxy, call{tenant: "a", output: 5_000}, call{tenant: "a", output: 20_000})
+	want := []string{
+		`weir_requests_total{weir_decision="admit"} 1`, `weir_endings_total{weir_ending="complete"} 1`, `weir_charges_total{weir_source="usage"} 1`,
+		`weir_requests_total{weir_decision="deny",weir_reason="request_too_large",weir_tier="tenant",weir_dimension="tpm"} 1`,
+	}
+	eventually(t, 5*time.Second, func() (bool, string) {
+		_, body := get(t, "http://"+s.admin+"/stats/prometheus?usedonly&filter=weir_")
+		for _, w := range want {
+			if !strings.Contains(body, w+"\n") {
+				return false, w + " is not in\n" + body
+			}
+		}
+		return true, ""
+	})
 }
 
 // readAll sends a call and reads its answer to the end.

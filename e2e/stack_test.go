@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,7 @@ func (s *stack) version() string { return s.statusPage().Policy.Version }
 // An event is one call as the mock provider saw it.
 type event struct {
 	At        int64             `json:"at"`
+	Sent      int64             // when the test sent it, unix ns; 0 if its tag does not say
 	End       int64             `json:"end"`
 	Outcome   string            `json:"outcome"`
 	Tag       string            `json:"tag"`
@@ -132,7 +134,9 @@ func (m *mockProvider) events(tag string) (list []event) {
 		m.t.Fatalf("%v: %.300s", err, body)
 	}
 	for _, e := range stats.Events {
-		if e.Tag == tag {
+		name, sent, _ := strings.Cut(e.Tag, "@")
+		if name == tag {
+			e.Sent, _ = strconv.ParseInt(sent, 10, 64)
 			list = append(list, e)
 		}
 	}
@@ -161,7 +165,7 @@ func (c call) request(proxy string) *http.Request {
 	}
 	r.Header.Set("content-type", "application/json")
 	r.Header.Set("x-tenant", c.tenant)
-	r.Header.Set("x-mock-tag", c.tenant)
+	r.Header.Set("x-mock-tag", fmt.Sprintf("%s@%d", c.tenant, time.Now().UnixNano()))
 	if c.input > 0 {
 		r.Header.Set("x-mock-input-tokens", fmt.Sprint(c.input))
 	}

@@ -37,10 +37,18 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	if d.Verdict == policy.Deny {
 		s.vm.countDenied(metricRequests, &d.Refusal)
-		return s.reply(&d.Refusal, "")
+		return s.reply(&d.Refusal, unnamed(&caller, d.Refusal.Tier))
 	}
 	s.vm.countAdmitted()
 	return s.send(q)
+}
+
+// unnamed tells a caller that its limit is the one of all who are not known: else it would look in vain for its own.
+func unnamed(c *policy.Caller, t policy.Tier) string {
+	if c.Key(t) != policy.Unknown {
+		return ""
+	}
+	return "Who does not name its " + t.String() + ", or is not trusted to, shares this limit with all others of that kind."
 }
 
 // saysUsage says whether the answer is going to say its usage, so that it does not matter what was counted before.

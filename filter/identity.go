@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -49,9 +50,18 @@ func (a *asker) caller() (c policy.Caller) {
 		c.User = a.first(w.User)
 	}
 	if uses(policy.TierTool) {
-		c.Tool = a.first(w.Tool)
+		c.Tool = a.tool(w.Tool)
 	}
 	return c
+}
+
+// tool is first, but who names none and asks an API that is no LLM uses that API as a tool.
+func (a *asker) tool(sources []policy.Source) string {
+	name := a.first(sources)
+	if name == policy.Unknown && a.stream.dialect == dialect.Generic {
+		return a.stream.provider.Name
+	}
+	return name
 }
 
 // first gives the key from the first source that has one and is believed. Who cannot be identified shares the key unknown.

@@ -30,6 +30,35 @@ func ask(p *filtertest.Process, body string, headers [][2]string, properties map
 	return x
 }
 
+// Who names no tool and asks an API that is no LLM uses that API as a tool.
+func TestToolOfAGenericProvider(t *testing.T) {
+	policy := strings.Replace(onePolicy, `"limits":{`, `"limits":{"tool":{"tool":{"rpm":"4"},"other":{"rpm":"8"}},`, 1)
+	policy = strings.Replace(policy, `"trust":["all"]`, `"trust":["10.0.0.1"]`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for _, row := range []struct {
+			path, tool, from string
+			admitted         int
+		}{
+			{"/tool/search", "", "10.0.0.2:1", 1}, {"/tool/search", "other", "10.0.0.2:1", 0}, {"/tool/search", "other", "10.0.0.1:1", 2},
+			{"/openai/v1/files", "", "10.0.0.1:1", 9},
+		} {
+			n := 0
+			for range 9 {
+				r := filtertest.Request{Path: row.path, Method: "GET", Properties: map[string]string{"source.address": row.from}}
+				if row.tool != "" {
+					r.Headers = [][2]string{{"x-tool", row.tool}}
+				}
+				if x := p.Worker(0).Open(r); x.Sent {
+					n++
+				}
+			}
+			if n != row.admitted {
+				t.Errorf("%+v: %d admitted", row, n)
+			}
+		}
+	})
+}
+
 // Each source names the tenant; the first that is there wins.
 func TestSources(t *testing.T) {
 	const who = `{"tenant":["header x-tenant","body user","body metadata.user_id","claim sub","peer","trace-id","api-key","source-ip"]}`

@@ -48,6 +48,35 @@ func TestDenialInTheCallersDialect(t *testing.T) {
 	})
 }
 
+// The message says what is left of the limit and what the request needs, so that nobody is told of a limit "used up" while
+// three quarters of it are not; and whose limit it is, where that is not the caller's own.
+func TestMessageSaysWhatIsLeft(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","trust":["all"],"who":{"tenant":["header x-tenant"]},"providers":{"openai":{"upstream":"http://openai.test"}},
+		"limits":{"tenant":{"default":{"tpm":"2000"},"daily":{"tpd":"3000"},"busy":{"rpd":"1000000"},"one":{"in_flight":"1"}}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for _, row := range []struct{ tenant, reason, retry, says string }{
+			{"acme", "limit_exceeded", "true", "the tenant limit of 2000 tokens in 1m0s (tpm), of which 500 may come at once, has 92 left for now, and the request needs 408. Try again in "},
+			{"", "limit_exceeded", "true", "the request needs 408. Who does not name its tenant, or is not trusted to, shares this limit with all others of that kind. Try again in "},
+			{"daily", "quota_exhausted", "false", "the tenant limit of 3000 tokens in 24h0m0s (tpd), of which 750 may come at once, has 342 left for now, and the request needs 408."},
+			{"one", "limit_exceeded", "true", "the tenant limit of 1 requests in flight (in_flight) is reached. Nobody knows when one will end. Try again in "},
+		} {
+			p.Worker(0).Open(chat(row.tenant, "hi", 400))
+			x := p.Worker(0).Open(chat(row.tenant, "hi", 400))
+			if x.Reply == nil {
+				t.Fatalf("%s: not refused", row.tenant)
+			}
+			h := x.Reply.Headers
+			if got := field(t, x.Reply.Body, "error.message").(string); !strings.Contains(got, row.says) || h.Get("x-weir-reason") != row.reason || h.Get("x-should-retry") != row.retry {
+				t.Errorf("%s: %s, retry %s: %s", row.tenant, h.Get("x-weir-reason"), h.Get("x-should-retry"), got)
+			}
+		}
+		x := p.Worker(0).Open(chat("acme", "hi", 400))
+		if field(t, x.Reply.Body, "error.weir.need") != 408.0 || field(t, x.Reply.Body, "error.weir.remaining") != 92.0 {
+			t.Error(x.Reply.Body)
+		}
+	})
+}
+
 // Callers that are refused together are not all told the same time, and none an earlier one than the true one.
 func TestRetryAfterIsSpread(t *testing.T) {
 	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
@@ -121,6 +150,11 @@ func TestPaths(t *testing.T) {
 			{get("/openai/v1/models/..%2F..%2Fsecret"), 400, "bad_path"},
 			{get("/tool/a%2f.%2Fb"), 400, "bad_path"},
 			{get("/tool/a%2Fb..c/%2e%2e%2e?x=..%2F"), 0, ""},
+			{request("/openai/v1/batches", "a", `{}`), 403, "not_metered"},
+			{request("/anthropic/v1/messages/batches", "a", `{}`), 403, "not_metered"},
+			{request("/openai/v1/batches/b_1/cancel", "a", ``), 0, ""},
+			{request("/anthropic/v1/messages/batches/b_1/cancel", "a", ``), 0, ""},
+			{request("/openai/v1/fine_tuning/jobs/f_1/cancel", "a", ``), 403, "not_metered"},
 			{get("/openai/v1/realtime?model=x", upgrade), 403, "not_metered"},
 			{get("/openai/v1/responses", upgrade), 403, "not_metered"},
 			{request("/openai/v1/audio/speech", "a", `{}`), 0, ""},

@@ -63,7 +63,11 @@ type compiler struct {
 
 func (c *compiler) compile() *Policy {
 	s := c.spec
-	if s.APIVersion != APIVersion {
+	switch s.APIVersion {
+	case APIVersion:
+	case "":
+		c.add("apiVersion", "write apiVersion: "+APIVersion, "missing")
+	default:
 		c.add("apiVersion", "write "+APIVersion, "unknown version %q", s.APIVersion)
 	}
 	if j := s.Fleet.Jitter; j != nil {

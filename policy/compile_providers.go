@@ -23,7 +23,7 @@ func (c *compiler) providers(p *Policy) {
 		path := Join("providers", name)
 		pr := &Provider{Name: name, Prefix: c.prefix(path, name, s.Prefix), Dialect: c.dialect(path, name, s.Dialect)}
 		if other, ok := prefixes[pr.Prefix]; ok {
-			c.add(Join(path, "prefix"), "", "provider %s has the same prefix", other)
+			c.add(Join(path, "prefix"), "write /"+name, "provider %s has the same prefix", other)
 		}
 		prefixes[pr.Prefix] = name
 		c.name(path, name, 64)
@@ -50,7 +50,7 @@ func (c *compiler) dialect(path, name, dialect string) string {
 		return name
 	}
 	if dialect == "" {
-		c.add(Join(path, "dialect"), "write one of "+strings.Join(dialects, ", "), "missing")
+		c.add(Join(path, "dialect"), "write one of "+strings.Join(dialects, ", ")+"; only a provider of such a name needs none", "missing")
 		return "generic"
 	}
 	return c.oneOf(Join(path, "dialect"), dialect, "generic", dialects...)

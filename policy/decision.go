@@ -24,8 +24,8 @@ type Reason uint8
 // Reasons.
 const (
 	None            Reason = iota
-	LimitExceeded          // a limit is used up for now
-	QuotaExhausted         // a limit of a day or longer is used up
+	LimitExceeded          // a limit does not have what the request needs, for now
+	QuotaExhausted         // the same for a limit of a day or longer, and for more than a minute
 	RequestTooLarge        // it asks for more than a limit ever admits
 	CASContention          // too many workers at one bucket at once
 	Internal               // weir failed
@@ -67,8 +67,11 @@ func (r Reason) Status() int {
 	return reasons[r].status
 }
 
-// longWindow is from where on a limit that is used up is called a quota: waiting for it makes no sense to a caller.
-const longWindow = 24 * time.Hour
+// From a window and a wait of these lengths on a limit is called a quota: waiting for it makes no sense to a caller.
+const (
+	quotaWindow = 24 * time.Hour
+	quotaWait   = time.Minute
+)
 
 // A Refusal is one limit that did not admit a request.
 type Refusal struct {
@@ -76,6 +79,8 @@ type Refusal struct {
 	Tier      Tier
 	Dimension Dimension
 	Limit     int64         // units in the window
+	Burst     int64         // units of them that may come at once
+	Need      int64         // units that the request asks for
 	Window    time.Duration // 0 for in flight
 	Remaining int64         // units left; below zero it is debt
 	Wait      time.Duration // after which it would be admitted if nobody else came; exact, but for in flight a guess

@@ -177,12 +177,12 @@ func refusalOf(now int64, t Tier, m *meterState, cost Cost) Refusal {
 	}
 	f := Refusal{
 		Reason: LimitExceeded, Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window),
-		Remaining: m.remaining(now), Wait: time.Duration(wait),
+		Burst: m.rate.burst, Need: n, Remaining: m.remaining(now), Wait: time.Duration(wait),
 	}
 	switch {
 	case wait == forever:
 		f.Reason = RequestTooLarge
-	case f.Window >= longWindow:
+	case f.Window >= quotaWindow && f.Wait > quotaWait:
 		f.Reason = QuotaExhausted
 	}
 	return f

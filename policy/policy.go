@@ -65,6 +65,21 @@ type Caller struct {
 	Environment, Tenant, User, Tool string
 }
 
+// Key is what a caller is on a tier; empty where callers are not told apart.
+func (c *Caller) Key(t Tier) string {
+	switch t {
+	case TierEnvironment:
+		return c.Environment
+	case TierTenant:
+		return c.Tenant
+	case TierUser:
+		return c.User
+	case TierTool:
+		return c.Tool
+	}
+	return ""
+}
+
 // ProviderOf gives the provider whose prefix the path has, and the rest of the path; nil if there is none. The longest
 // prefix wins. The path may have a query.
 func (p *Policy) ProviderOf(path string) (*Provider, string) {

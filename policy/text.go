@@ -99,7 +99,7 @@ func (c Count) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 	if err != nil || n < 0 || strings.Trim(s, "0123456789_") != "" || strings.Contains("_"+s+"_", "__") {
-		return 0, fmt.Errorf("%q is no whole number of 0 or more: write 30_000", s)
+		return 0, fmt.Errorf("%q is no count: write a whole number such as 30_000", s)
 	}
 	return n, nil
 }

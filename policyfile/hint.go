@@ -94,8 +94,19 @@ func asked(t reflect.Type) string {
 	return hint
 }
 
-// similar gives the name that was meant, if one is close enough.
+// elsewhere has what gateways of other makers call a key.
+var elsewhere = map[string]string{
+	"requests_per_second": "rps", "requests_per_minute": "rpm", "requests_per_hour": "rph", "requests_per_day": "rpd",
+	"tokens_per_minute": "tpm", "tokens_per_hour": "tph", "tokens_per_day": "tpd", "rpm_limit": "rpm", "tpm_limit": "tpm",
+	"concurrency": "in_flight", "max_concurrency": "in_flight", "max_parallel_requests": "in_flight", "max_output_tokens": "max_output",
+	"url": "upstream", "base_url": "upstream", "api_base": "upstream", "endpoint": "upstream", "target": "upstream",
+}
+
+// similar gives the name that was meant, if there is one for it or one is close enough.
 func similar(name string, names []string) (string, bool) {
+	if n := elsewhere[name]; slices.Contains(names, n) {
+		return n, true
+	}
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
 	if len(name) > 64 {
 		return "", false

@@ -61,7 +61,9 @@ func (r *reader) key(n ast.Node, path string) (string, bool) {
 // unknown notes a key that a mapping does not know. What was meant counts as broken too, lest it be called missing.
 func (r *reader) unknown(path, name string, names []string) {
 	hint := "known here: " + strings.Join(names, ", ")
-	if meant, ok := similar(name, names); ok {
+	if strings.Trim(name, "0123456789") == "" && name != "" {
+		hint = "a comma ends a value: write 40_000 for 40,000"
+	} else if meant, ok := similar(name, names); ok {
 		hint = "did you mean " + meant + "?"
 		r.failed[policy.Join(path, meant)] = true
 	}

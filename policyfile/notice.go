@@ -38,13 +38,14 @@ func (r *reader) sorted() []Notice {
 }
 
 // advise notes what a correct policy may not have meant.
-func (r *reader) advise(s *policy.Spec) {
+func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 	for i, t := range s.Trust {
 		if t == "all" {
 			r.notice(item("trust", i), "whoever reaches Envoy may call itself any tenant; for more than a try list peers or networks")
 		}
 	}
 	for name, p := range s.Providers {
+		r.upstream(policy.Join(policy.Join("providers", name), "upstream"), cmp.Or(p.Dialect, name), p.Upstream)
 		path := policy.Join(policy.Join("providers", name), "models")
 		if _, ok := p.Models["*"]; !ok && len(p.Models) > 0 {
 			r.notice(path, `a model without an entry has no limit at this provider; an entry "*" is for all others`)
@@ -55,6 +56,9 @@ func (r *reader) advise(s *policy.Spec) {
 	}
 	if s.Secret == "" {
 		r.unkeyed(&s.Who)
+	}
+	if len(s.Trust) == 0 {
+		r.nobody(s, &p.Who)
 	}
 	r.tier("limits.tenant", s.Limits.Tenant)
 	r.tier("limits.user", s.Limits.User)

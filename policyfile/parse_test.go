@@ -123,7 +123,7 @@ func TestBounds(t *testing.T) {
 	}
 	aliases.WriteString("}\n")
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":   {"", "policy.yaml:1:1: no policy in the file (weir init writes one to start from)"},
+		"nothing":   {"", "policy.yaml:1:1: no policy in the file (docs/policy.md has one to start from)"},
 		"size":      {strings.Repeat(" ", MaxSize+1), "policy.yaml:1:1: more than 1048576 bytes"},
 		"depth":     {strings.Repeat("[{a: ", MaxSize/5), "policy.yaml:1:81: nested more than 32 deep"},
 		"dashes":    {strings.Repeat("- ", MaxSize/2), "policy.yaml:1:65: nested more than 32 deep"},

@@ -72,7 +72,7 @@ func Parse(name string, data []byte) (*Result, error) {
 	if err != nil {
 		return nil, &Error{File: name, Line: 1, Column: 1, Problem: err.Error()}
 	}
-	r.advise(spec)
+	r.advise(spec, p)
 	return &Result{Spec: spec, Policy: p, JSON: json, Notices: r.sorted()}, nil
 }
 

@@ -136,7 +136,7 @@ func (r *reader) document(file *ast.File) ast.Node {
 		body = d.Body
 	}
 	if body == nil {
-		r.fail("", place{1, 1}, "no policy in the file", "weir init writes one to start from")
+		r.fail("", place{1, 1}, "no policy in the file", "docs/policy.md has one to start from")
 	}
 	return body
 }

@@ -40,6 +40,31 @@ func listen(addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
+// statusFlag says where the status page is.
+type statusFlag struct {
+	// Two by default: scripts know 10080, but browsers open no page there (https://fetch.spec.whatwg.org/#port-blocking).
+	Status []string `help:"Addresses of the status page; browsers refuse port 10080." default:"127.0.0.1:10088,127.0.0.1:10080"`
+}
+
+// listenAll listens on all addresses, or on none.
+func (f statusFlag) listenAll() (all []net.Listener, err error) {
+	for _, a := range f.Status {
+		l, err := listen(a, "--status")
+		if err != nil {
+			closeAll(all)
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		l.Close()
+	}
+}
+
 // freeAddress says whether Envoy will be able to listen on an address: its own error would come late and in a log.
 func freeAddress(addr string) error {
 	l, err := listen(addr, "--listen")

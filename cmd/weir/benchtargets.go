@@ -15,7 +15,6 @@ import (
 
 	"github.com/weirproxy/weir/envoy"
 	"github.com/weirproxy/weir/internal/mock"
-	"github.com/weirproxy/weir/policyfile"
 )
 
 //go:embed benchenvoy.yaml
@@ -52,13 +51,9 @@ func benchTargets(ctx context.Context, s streams) (targets []target, done func()
 	if err := os.WriteFile(file, []byte(benchPolicy), 0o644); err != nil {
 		return nil, done, err
 	}
-	policy, err := policyfile.Read(file)
-	if err != nil {
-		return nil, done, err
-	}
 	fmt.Fprintln(s.err, "Starting a mock provider and three Envoys …")
 	st, err := startStack(ctx, stackOptions{
-		policyFile: file, policy: policy, listen: "127.0.0.1:0", status: "127.0.0.1:0", workers: 2,
+		policyFile: file, listen: "127.0.0.1:0", status: statusFlag{[]string{"127.0.0.1:0"}}, workers: 2,
 		mock: new(mock.Config), log: slog.New(slog.DiscardHandler), envoyLog: io.Discard,
 	})
 	if err != nil {

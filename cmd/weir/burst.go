@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -22,27 +21,38 @@ import (
 type answer struct {
 	tenant string
 	status int
-	why    string // who refused it: tier and dimension, or the reason
+	why    string // who refused it: tier and dimension, or the reason; empty: the provider
 }
 
 var demoTenants = []string{"acme", "globex", "initech"}
 
-// burst sends n requests at once, from all tenants in turn and to both providers, and gives the answers.
-func burst(ctx context.Context, proxy string, n int) []answer {
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0}, Timeout: time.Minute}
+// tenantOf gives who sends request i of n: acme, which runs away, sends three fifths of all, and first.
+func tenantOf(i, n int) string {
+	switch {
+	case i < n*3/5:
+		return "acme"
+	case i < n*17/20:
+		return "globex"
+	}
+	return "initech"
+}
+
+// burst sends n requests at once, to both providers in turn, and gives the answers. base is where a provider is reached.
+func burst(ctx context.Context, n int, base func(provider string) string) []answer {
+	client := &http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	answers := make(chan answer, n)
-	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range n {
+		if i == n*3/5 {
+			time.Sleep(50 * time.Millisecond) // the others come while acme's are under way
+		}
 		all.Go(func() {
-			<-start
-			if a, err := askOnce(ctx, client, proxy, demoTenants[i%len(demoTenants)], i); err == nil {
+			if a, err := askOnce(ctx, client, base, tenantOf(i, n), i); err == nil {
 				answers <- a
 			}
 		})
 	}
-	close(start)
 	all.Wait()
 	close(answers)
 	var list []answer
@@ -52,14 +62,14 @@ func burst(ctx context.Context, proxy string, n int) []answer {
 	return list
 }
 
-func askOnce(ctx context.Context, client *http.Client, proxy, tenant string, i int) (answer, error) {
-	path, model := "/openai/v1/chat/completions", "gpt-4o-mini"
-	if i%4 == 3 {
-		path, model = "/anthropic/v1/messages", "claude-sonnet-4-5"
+func askOnce(ctx context.Context, client *http.Client, base func(string) string, tenant string, i int) (answer, error) {
+	url, model := base("openai")+"/v1/chat/completions", "gpt-4o-mini"
+	if i%2 == 1 {
+		url, model = base("anthropic")+"/v1/messages", "claude-sonnet-4-5"
 	}
 	body := fmt.Sprintf(`{"model":"%s","max_tokens":200,"messages":[{"role":"user","content":"Agent %d of %s asks: %s"}]}`,
 		model, i, tenant, strings.Repeat("what is the weather in Lisbon, and should I take an umbrella? ", 4))
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+proxy+path, bytes.NewBufferString(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
@@ -87,35 +97,60 @@ func whyRefused(h http.Header) string {
 	return h.Get("x-weir-tier") + " " + h.Get("x-weir-dimension")
 }
 
-// report is what the demo prints: who got what, and what it was measured against.
-func report(answers []answer, provider *mock.Server, spec *policy.Spec) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-10s %8s %9s %8s   %s\n", "tenant", "asked", "admitted", "refused", "refused by")
-	for _, tenant := range demoTenants {
-		asked, admitted, why := 0, 0, map[string]int{}
-		for _, a := range answers {
-			switch {
-			case a.tenant != tenant:
-				continue
-			case a.status == http.StatusOK:
-				admitted++
-			case a.why != "":
-				why[a.why]++
-			default:
-				why[fmt.Sprintf("the provider (%d)", a.status)]++
-			}
-			asked++
+// A tally is what the requests of one tenant got.
+type tally struct {
+	asked, admitted, rejected int // rejected: by the provider
+	refused                   map[string]int
+}
+
+func count(answers []answer, tenant string) tally {
+	t := tally{refused: map[string]int{}}
+	for _, a := range answers {
+		if a.tenant != tenant {
+			continue
 		}
-		fmt.Fprintf(&b, "%-10s %8d %9d %8d   %s\n", tenant, asked, admitted, asked-admitted, list(why))
+		t.asked++
+		switch {
+		case a.status == http.StatusOK:
+			t.admitted++
+		case a.why == "":
+			t.rejected++
+		default:
+			t.refused[a.why]++
+		}
 	}
-	b.WriteString("\nWhat reached the provider, as it counted, against each limit for any minute.\nA quarter may come at once (│), the rest as the bucket refills.\n")
+	return t
+}
+
+// report is what the demo prints: who got what, without weir and with it.
+func report(without, with []answer) string {
+	var b strings.Builder
+	b.WriteString("                       without weir          with weir\n")
+	fmt.Fprintf(&b, "%-10s %8s   %8s %8s   %8s %8s   %s\n", "tenant", "asked", "answered", "429", "answered", "429", "refused by weir")
+	var rejected [2]int
+	for _, tenant := range demoTenants {
+		o, w := count(without, tenant), count(with, tenant)
+		fmt.Fprintf(&b, "%-10s %8d   %8d %8d   %8d %8d   %s\n", tenant, w.asked, o.admitted, o.rejected, w.admitted, w.rejected, list(w.refused))
+		rejected[0] += o.rejected
+		rejected[1] += w.rejected
+	}
+	calm := count(without, "initech")
+	fmt.Fprintf(&b, "\nWithout weir the provider answered %d requests with a 429, and the tenant that ran away left initech %d of its %d.\n",
+		rejected[0], calm.admitted, calm.asked)
+	fmt.Fprintf(&b, "With weir it answered %d with a 429: acme is held to its own limit, and initech got %d of %d.\n",
+		rejected[1], count(with, "initech").admitted, calm.asked)
+	return b.String()
+}
+
+// usage says what reached the provider against each limit.
+func usage(provider *mock.Server, spec *policy.Spec) string {
+	var b strings.Builder
+	b.WriteString("What reached the provider, as it counted, against each limit for any minute:\n")
 	events := provider.Events()
 	for _, l := range demoLimits(spec) {
 		used := l.used(events)
-		fmt.Fprintf(&b, "  %-22s %s %6d of %6d %s\n", l.name, bar(used, l.limit), used, l.limit, l.unit)
+		fmt.Fprintf(&b, "  %-20s %s %6d of %6d %s\n", l.name, bar(used, l.limit), used, l.limit, l.unit)
 	}
-	total := provider.Stats().Counts
-	fmt.Fprintf(&b, "\nThe provider answered %d requests, and %d of them with a 429.\n", total.Admitted+total.Refused, total.Refused)
 	return b.String()
 }
 
@@ -171,19 +206,9 @@ func (l demoLimit) used(events []mock.Event) (n int64) {
 	return n
 }
 
-// bar draws used against a limit, with a mark at the quarter that may come at once.
+// bar draws used against a limit.
 func bar(used, limit int64) string {
 	const width = 24
-	var b strings.Builder
-	for i := range int64(width) {
-		switch {
-		case i == width/4:
-			b.WriteString("│")
-		case i*limit < used*width:
-			b.WriteString("█")
-		default:
-			b.WriteString("░")
-		}
-	}
-	return b.String()
+	n := int(min(used*width/limit, width))
+	return strings.Repeat("█", n) + strings.Repeat("░", width-n)
 }

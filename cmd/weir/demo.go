@@ -21,9 +21,9 @@ var demoPolicy []byte
 
 type demoCmd struct {
 	Requests int    `help:"Requests in the burst, all at once." default:"200"`
-	Listen   string `help:"Address where requests are taken." default:"127.0.0.1:10000" placeholder:"ADDR"`
-	Status   string `help:"Address of the status page." default:"127.0.0.1:10080" placeholder:"ADDR"`
-	Keep     bool   `help:"Stay up after the burst, as on a terminal."`
+	Listen   string `help:"Address where requests are taken." default:"127.0.0.1:10000"`
+	statusFlag
+	Keep bool `help:"Stay up after the burst, as on a terminal."`
 }
 
 // Help is shown by weir demo --help.
@@ -32,7 +32,7 @@ func (demoCmd) Help() string {
 }
 
 func (c *demoCmd) Run(ctx context.Context, s streams) error {
-	if err := requireLoopback(c.Listen, c.Status); err != nil {
+	if err := requireLoopback(append(c.Status, c.Listen)...); err != nil {
 		return err
 	}
 	if c.Requests < 1 || c.Requests > 10_000 {
@@ -53,7 +53,7 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintln(s.out, "Starting a mock provider, the control plane, and Envoy with two workers and the filter (a few seconds) …")
 	st, err := startStack(ctx, stackOptions{
-		policyFile: file, policy: result, listen: c.Listen, status: c.Status, workers: 2,
+		policyFile: file, listen: c.Listen, status: c.statusFlag, workers: 2,
 		mock: demoMock(), log: slog.New(slog.DiscardHandler), envoyLog: io.Discard,
 	})
 	if err != nil {
@@ -63,18 +63,36 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 	return c.show(ctx, s, st, result)
 }
 
-// demoMock is a provider with the limits that the policy says it has, over any minute, so that a request too many would be
+// demoMock is a provider with the limits that the policy says it has, over any minute, so that a request too many is
 // answered 429.
 func demoMock() *mock.Config {
-	return &mock.Config{RPM: 600, TPM: 60_000, Mode: mock.ModeSliding, Latency: 100 * time.Millisecond}
+	return &mock.Config{RPM: 600, TPM: 20_000, Mode: mock.ModeSliding, Latency: 100 * time.Millisecond}
+}
+
+// withoutWeir sends the burst straight to another such provider.
+func (c *demoCmd) withoutWeir(ctx context.Context) ([]answer, error) {
+	m, err := mock.New(*demoMock())
+	if err != nil {
+		return nil, err
+	}
+	l, server, err := m.Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { _ = serveUntil(ctx, server, l) }()
+	return burst(ctx, c.Requests, func(string) string { return "http://" + l.Addr().String() }), nil
 }
 
 func (c *demoCmd) show(ctx context.Context, s streams, st *stack, p *policyfile.Result) error {
-	fmt.Fprintf(s.out, "Sending %d requests at once, from three tenants …\n\n", c.Requests)
-	started := time.Now()
-	answers := burst(ctx, st.proxy, c.Requests)
-	fmt.Fprint(s.out, report(answers, st.mock, p.Spec))
-	fmt.Fprintf(s.out, "\nIt took %v.\n\n", time.Since(started).Round(time.Millisecond))
+	fmt.Fprintf(s.out, "Sending %d requests at once, from three tenants: straight to the provider, and through weir …\n\n", c.Requests)
+	without, err := c.withoutWeir(ctx)
+	if err != nil {
+		return err
+	}
+	answers := burst(ctx, c.Requests, func(provider string) string { return "http://" + st.proxy + "/" + provider })
+	fmt.Fprintf(s.out, "%s\n%s\n", report(without, answers), usage(st.mock, p.Spec))
 	if len(answers) < c.Requests {
 		return fmt.Errorf("%d of %d requests were not answered", c.Requests-len(answers), c.Requests)
 	}

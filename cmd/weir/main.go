@@ -73,8 +73,11 @@ func run(ctx context.Context, args []string, s streams) int {
 		fmt.Fprintln(s.err, "weir:", err)
 		return exitFailed
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version":
+		args[0] = "version"
 	}
 	command, err := parser.Parse(args)
 	switch {

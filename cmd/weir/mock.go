@@ -11,7 +11,7 @@ import (
 )
 
 type mockCmd struct {
-	Listen  string        `help:"Address to listen on." default:"127.0.0.1:9000" placeholder:"ADDR"`
+	Listen  string        `help:"Address to listen on." default:"127.0.0.1:9000"`
 	RPM     int64         `help:"Requests a minute for each model; 0: no limit."`
 	TPM     int64         `help:"Tokens a minute for each model; 0: no limit."`
 	Window  time.Duration `help:"Length of the window that the limits are for." default:"1m"`

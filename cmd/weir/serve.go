@@ -12,10 +12,10 @@ import (
 )
 
 type serveCmd struct {
-	Policy   string `required:"" help:"The policy; changes are taken while it runs." type:"path" placeholder:"FILE"`
-	XDS      string `name:"xds" help:"Address for Envoys." default:"127.0.0.1:18000" placeholder:"ADDR"`
-	Status   string `help:"Address of the status page." default:"127.0.0.1:10080" placeholder:"ADDR"`
-	Listen   string `help:"Address where the Envoys take requests." default:"127.0.0.1:10000" placeholder:"ADDR"`
+	Policy string `required:"" help:"The policy; changes are taken while it runs." type:"path" placeholder:"FILE"`
+	statusFlag
+	XDS      string `name:"xds" help:"Address for Envoys." default:"127.0.0.1:18000"`
+	Listen   string `help:"Address where the Envoys take requests." default:"127.0.0.1:10000"`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
 }
 
@@ -25,7 +25,7 @@ func (serveCmd) Help() string {
 }
 
 func (c *serveCmd) Run(ctx context.Context, s streams) error {
-	if err := requireLoopback(c.XDS, c.Status, c.Listen); err != nil {
+	if err := requireLoopback(append(c.Status, c.XDS, c.Listen)...); err != nil {
 		return err
 	}
 	if _, err := readPolicy(c.Policy, s); err != nil {
@@ -39,7 +39,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	status, err := listen(c.Status, "--status")
+	status, err := c.listenAll()
 	if err != nil {
 		xds.Close()
 		return err
@@ -50,17 +50,18 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "control plane: xDS on %s, status on http://%s\n", xds.Addr(), status.Addr())
+	fmt.Fprintf(s.out, "control plane: xDS on %s, status on http://%s\n", xds.Addr(), status[0].Addr())
 	return server.Run(ctx)
 }
 
 type bootstrapCmd struct {
 	Policy string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
 	Node   string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
-	XDS    string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000" placeholder:"ADDR"`
+	XDS    string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
 	Wasm   string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
 	Form   string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
-	Listen string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000" placeholder:"ADDR"`
+	Admin  string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
+	Listen string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
 }
 
 // Help is shown by weir bootstrap --help.
@@ -83,12 +84,12 @@ func (c *bootstrapCmd) Run(s streams) error {
 	}
 	var out []byte
 	if c.Form == "ads" {
-		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, WasmPath: c.Wasm})
+		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, WasmPath: c.Wasm, Admin: c.Admin})
 	} else {
 		var pieces *translate.Pieces
 		pieces, err = translate.Fragments(translate.FragmentInput{
 			Input: translate.Input{Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: c.Listen, Wasm: c.Wasm},
-			XDS:   c.XDS, NodeID: c.Node,
+			XDS:   c.XDS, NodeID: c.Node, Admin: c.Admin,
 		})
 		if err == nil && c.Form == "whole" {
 			out, err = pieces.Bootstrap()

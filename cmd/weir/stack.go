@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -17,18 +16,17 @@ import (
 	"github.com/weirproxy/weir/controlplane"
 	"github.com/weirproxy/weir/envoy"
 	"github.com/weirproxy/weir/internal/mock"
-	"github.com/weirproxy/weir/policyfile"
 )
 
 // stackOptions say what a stack is made of.
 type stackOptions struct {
-	policyFile     string
-	policy         *policyfile.Result
-	listen, status string
-	workers        int
-	mock           *mock.Config // behind every upstream; nil: the real ones
-	log            *slog.Logger
-	envoyLog       io.Writer
+	policyFile string
+	listen     string
+	status     statusFlag
+	workers    int
+	mock       *mock.Config // behind every upstream; nil: the real ones
+	log        *slog.Logger
+	envoyLog   io.Writer
 }
 
 // A stack is control plane, Envoy and filter on this machine, and perhaps a mock provider.
@@ -61,14 +59,16 @@ func (s *stack) start(ctx context.Context, o stackOptions) error {
 	if err := freeAddress(o.listen); err != nil {
 		return err
 	}
-	status, err := s.listen(o.status, "--status")
+	status, err := o.status.listenAll()
 	if err != nil {
 		return err
 	}
-	xds, err := s.listen("127.0.0.1:0", "xDS")
+	s.onClose(func() { closeAll(status) })
+	xds, err := listen("127.0.0.1:0", "xDS")
 	if err != nil {
 		return err
 	}
+	s.onClose(func() { xds.Close() })
 	dir, err := os.MkdirTemp("", "weir-")
 	if err != nil {
 		return err
@@ -78,29 +78,19 @@ func (s *stack) start(ctx context.Context, o stackOptions) error {
 	if err != nil {
 		return err
 	}
-	upstreams, err := s.startMock(ctx, o)
-	if err != nil {
+	if err := s.startMock(ctx, o); err != nil {
 		return err
 	}
 	server, err := controlplane.New(controlplane.Config{
-		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstreams: upstreams,
+		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstream: s.mockAddr,
 		Logger: o.log, Ready: s.readiness,
 	})
 	if err != nil {
 		return err
 	}
-	s.status = status.Addr().String()
+	s.status = status[0].Addr().String()
 	s.background(ctx, "the control plane", server.Run)
 	return s.startEnvoy(ctx, o, xds.Addr().String(), wasm)
-}
-
-// listen listens until the stack is closed.
-func (s *stack) listen(addr, flag string) (net.Listener, error) {
-	l, err := listen(addr, flag)
-	if err == nil {
-		s.onClose(func() { l.Close() })
-	}
-	return l, err
 }
 
 func (s *stack) readiness() error {
@@ -110,28 +100,22 @@ func (s *stack) readiness() error {
 	return nil
 }
 
-// startMock starts the mock provider and says which upstreams it replaces.
-func (s *stack) startMock(ctx context.Context, o stackOptions) (map[string]string, error) {
+// startMock starts the mock provider, if there is to be one.
+func (s *stack) startMock(ctx context.Context, o stackOptions) error {
 	if o.mock == nil {
-		return nil, nil
+		return nil
 	}
 	m, err := mock.New(*o.mock)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l, server, err := m.Listen("127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.mock, s.mockAddr = m, l.Addr().String()
 	s.background(ctx, "the mock provider", func(ctx context.Context) error { return serveUntil(ctx, server, l) })
-	upstreams := map[string]string{}
-	for name, p := range o.policy.Spec.Providers {
-		if p.Upstream != "" {
-			upstreams[name] = "http://" + s.mockAddr
-		}
-	}
-	return upstreams, nil
+	return nil
 }
 
 func (s *stack) startEnvoy(ctx context.Context, o stackOptions, xds, wasm string) error {

@@ -15,9 +15,9 @@ import (
 )
 
 type upCmd struct {
-	Policy   string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
-	Listen   string `help:"Address where requests are taken." default:"127.0.0.1:10000" placeholder:"ADDR"`
-	Status   string `help:"Address of the status page." default:"127.0.0.1:10080" placeholder:"ADDR"`
+	Policy string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
+	Listen string `help:"Address where requests are taken." default:"127.0.0.1:10000"`
+	statusFlag
 	Workers  int    `help:"Envoy's worker threads." default:"2"`
 	Mock     bool   `help:"Put a mock provider behind every upstream."`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
@@ -36,34 +36,34 @@ func (c *upCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer done()
+	policy, err := readPolicy(c.Policy, s)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintln(s.err, "Starting Envoy; it compiles the filter first, which takes a few seconds.")
 	st, err := startStack(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	fmt.Fprint(s.out, st.describe(o.policy))
+	fmt.Fprint(s.out, st.describe(policy))
 	return st.Wait(ctx)
 }
 
 // options checks what the user wrote before anything is started.
 func (c *upCmd) options(s streams) (o stackOptions, done func(), err error) {
-	if err := requireLoopback(c.Listen, c.Status); err != nil {
+	if err := requireLoopback(append(c.Status, c.Listen)...); err != nil {
 		return o, nil, err
 	}
 	if c.Workers < 1 {
 		return o, nil, usagef("--workers %d: there must be at least one", c.Workers)
-	}
-	result, err := readPolicy(c.Policy, s)
-	if err != nil {
-		return o, nil, err
 	}
 	envoyLog, done, err := openLog(c.EnvoyLog)
 	if err != nil {
 		return o, nil, err
 	}
 	o = stackOptions{
-		policyFile: c.Policy, policy: result, listen: c.Listen, status: c.Status, workers: c.Workers,
+		policyFile: c.Policy, listen: c.Listen, status: c.statusFlag, workers: c.Workers,
 		log: newLogger(s.err, c.LogLevel), envoyLog: envoyLog,
 	}
 	if c.Mock {

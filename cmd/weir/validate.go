@@ -4,13 +4,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/weirproxy/weir/policyfile"
 )
 
 type validateCmd struct {
-	File string `arg:"" help:"The policy." type:"path"`
+	File string `arg:"" help:"The policy; - is standard input." type:"path"`
 }
 
 // Help is shown by weir validate --help.
@@ -23,13 +24,28 @@ func (c *validateCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s is good: %d providers.\n", c.File, len(r.Policy.Providers))
+	var names []string
+	for _, p := range r.Policy.Providers {
+		names = append(names, p.Name)
+	}
+	fmt.Fprintf(s.out, "%s is good, for %s.\n", c.File, strings.Join(names, ", "))
 	return nil
+}
+
+func parsePolicy(file string, s streams) (*policyfile.Result, error) {
+	if file != "-" {
+		return policyfile.Read(file)
+	}
+	data, err := io.ReadAll(io.LimitReader(s.in, policyfile.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return policyfile.Parse("standard input", data)
 }
 
 // readPolicy reads a policy and prints its notices. What is wrong with it is a usage error.
 func readPolicy(file string, s streams) (*policyfile.Result, error) {
-	r, err := policyfile.Read(file)
+	r, err := parsePolicy(file, s)
 	if err != nil {
 		n := len(policyfile.Errors(err))
 		if n == 0 {

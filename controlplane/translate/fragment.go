@@ -26,6 +26,7 @@ type FragmentInput struct {
 	XDS     string // host:port of the control plane
 	NodeID  string // default weir
 	Cluster string // of nodes; default weir
+	Admin   string // host:port, for [Pieces.Bootstrap]; default 127.0.0.1:0
 }
 
 // Pieces are what belongs into an Envoy that has a configuration of its own. The policy is compiled into them, so that the
@@ -36,7 +37,7 @@ type Pieces struct {
 	Host     *routev3.VirtualHost
 	Clusters []*clusterv3.Cluster
 
-	listen string
+	listen, admin string
 }
 
 // firstFetch is how long the filter's default configuration waits for a newer one.
@@ -52,6 +53,7 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 		Node:   &corev3.Node{Id: cmp.Or(in.NodeID, "weir"), Cluster: cmp.Or(in.Cluster, "weir"), Metadata: envoy.Metadata(t.Wasm, in.CAFile)},
 		Host:   t.virtualHost(),
 		listen: in.Listen,
+		admin:  cmp.Or(in.Admin, "127.0.0.1:0"),
 	}
 	if p.Clusters, err = t.clusters(); err != nil {
 		return nil, fmt.Errorf("clusters: %w", err)
@@ -108,9 +110,9 @@ func (p *Pieces) Bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	admin, err := envoy.Address("127.0.0.1:0")
+	admin, err := envoy.Address(p.admin)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("admin: %w", err)
 	}
 	b := &bootstrapv3.Bootstrap{
 		Node:            p.Node,

@@ -88,17 +88,17 @@ func cases(t *testing.T) map[string]translate.Input {
 		b, err := os.ReadFile(path)
 		must(t, err)
 		var v struct {
-			Listen    string            `json:"listen"`
-			Wasm      string            `json:"wasm"`
-			CAFile    string            `json:"ca_file"`
-			Upstreams map[string]string `json:"upstreams"`
-			Policy    json.RawMessage   `json:"policy"`
+			Listen   string          `json:"listen"`
+			Wasm     string          `json:"wasm"`
+			CAFile   string          `json:"ca_file"`
+			Upstream string          `json:"upstream"`
+			Policy   json.RawMessage `json:"policy"`
 		}
 		must(t, json.Unmarshal(b, &v))
 		spec, err := policy.Decode(v.Policy)
 		must(t, err)
 		name := strings.TrimSuffix(filepath.Base(path), ".in.json")
-		all[name] = translate.Input{Spec: spec, Listen: v.Listen, Wasm: v.Wasm, CAFile: v.CAFile, Upstreams: v.Upstreams}
+		all[name] = translate.Input{Spec: spec, Listen: v.Listen, Wasm: v.Wasm, CAFile: v.CAFile, Upstream: v.Upstream}
 	}
 	if len(all) == 0 {
 		t.Fatal("no cases")

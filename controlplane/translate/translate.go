@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -35,13 +34,13 @@ const DefaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
 
 // Input is what is translated.
 type Input struct {
-	Spec      *policy.Spec
-	Policy    []byte            // what the filter gets; default: Spec as JSON
-	ParseCap  int64             // bytes of a body that the filter reads; default: the policy's
-	Listen    string            // host:port where Envoy takes requests
-	Wasm      string            // path of the filter on the node
-	CAFile    string            // path of the trusted certificates on the node; default DefaultCAFile
-	Upstreams map[string]string // by provider: the host:port, or the whole URL, that replaces its upstream
+	Spec     *policy.Spec
+	Policy   []byte // what the filter gets; default: Spec as JSON
+	ParseCap int64  // bytes of a body that the filter reads; default: the policy's
+	Listen   string // host:port where Envoy takes requests
+	Wasm     string // path of the filter on the node
+	CAFile   string // path of the trusted certificates on the node; default DefaultCAFile
+	Upstream string // host:port that takes the place of every upstream and cluster, as of a mock; empty: none
 }
 
 // A Set is the configuration of one node.
@@ -113,18 +112,17 @@ func newTranslator(in Input) (*translator, error) {
 		}
 		t.providers = append(t.providers, p)
 	}
-	return t, t.known()
+	return t, nil
 }
 
 func (t *translator) provider(c *policy.Provider) (*provider, error) {
 	spec := t.Spec.Providers[c.Name]
 	p := &provider{name: c.Name, prefix: c.Prefix, cluster: spec.Cluster}
-	instead, ok := t.Upstreams[c.Name]
-	if !ok && spec.Upstream == "" {
+	if t.Upstream == "" && spec.Upstream == "" {
 		return p, nil
 	}
 	p.cluster = ClusterPrefix + c.Name
-	u, err := parseUpstream(spec.Upstream, instead)
+	u, err := parseUpstream(spec.Upstream, t.Upstream)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +133,4 @@ func (t *translator) provider(c *policy.Provider) (*provider, error) {
 		p.sockets = socketPrefix + c.Name
 	}
 	return p, nil
-}
-
-// known checks that all of Upstreams was used: a name with a typo would send requests to the real provider.
-func (t *translator) known() error {
-	var errs []error
-	for name := range t.Upstreams {
-		if _, ok := t.Spec.Providers[name]; !ok {
-			errs = append(errs, fmt.Errorf("translate: an upstream replaces that of provider %q, which the policy has not", name))
-		}
-	}
-	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
 }

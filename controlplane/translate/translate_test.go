@@ -37,7 +37,7 @@ func TestVersionsAreOfTheContent(t *testing.T) {
 		"limits":    {func(in *Input) { in.Spec.Mode = policy.Shadow }, "filter"},
 		"parse cap": {func(in *Input) { in.ParseCap = 4 << 20 }, "route"},
 		"filter":    {func(in *Input) { in.Wasm = "/weir-ffffffff.wasm" }, "filter"},
-		"upstream":  {func(in *Input) { in.Upstreams = map[string]string{"tools": "127.0.0.1:1"} }, "cluster route"},
+		"upstream":  {func(in *Input) { in.Upstream = "127.0.0.1:1" }, "cluster route"},
 	} {
 		in := input()
 		c.change(&in)
@@ -80,9 +80,7 @@ func TestErrors(t *testing.T) {
 		`unknown version "v9"`:     func(in *Input) { in.Spec.APIVersion = "v9" },
 		`"weir.internal" is no IP`: func(in *Input) { in.Listen = "weir.internal:80" },
 		"write host:port":          func(in *Input) { in.Listen = "10000" },
-		`provider "opanai", which`: func(in *Input) { in.Upstreams = map[string]string{"opanai": "127.0.0.1:1"} },
-		`is no http or https`:      func(in *Input) { in.Upstreams = map[string]string{"openai": "ftp://127.0.0.1"} },
-		`invalid port ":0x1"`:      func(in *Input) { in.Upstreams = map[string]string{"openai": "127.0.0.1:0x1"} },
+		`invalid port ":0x1"`:      func(in *Input) { in.Upstream = "127.0.0.1:0x1" },
 	} {
 		in := input()
 		change(&in)
@@ -100,7 +98,6 @@ func TestUpstream(t *testing.T) {
 		{"https://[2001:db8::1]/x", "", "[2001:db8::1]:443 [2001:db8::1] /x tls"},
 		{"https://[2001:db8::1]:8443", "", "[2001:db8::1]:8443 [2001:db8::1]:8443  tls"},
 		{"https://api.openai.com/v1", "127.0.0.1:9000", "127.0.0.1:9000 127.0.0.1:9000 /v1 "},
-		{"https://api.openai.com/v1", "http://127.0.0.1:9000/x", "127.0.0.1:9000 127.0.0.1:9000 /x "},
 		{"", "[::1]:9000", "[::1]:9000 [::1]:9000  "},
 	} {
 		u, err := parseUpstream(c.address, c.instead)

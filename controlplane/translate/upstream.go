@@ -19,12 +19,8 @@ type upstream struct {
 	tls  bool
 }
 
-// parseUpstream reads a provider's URL, which may be empty if another replaces it. That one is either whole, or host:port,
-// which takes the place of the host and leaves the path.
+// parseUpstream reads a provider's URL, which may be empty if another host:port replaces it. That leaves the path.
 func parseUpstream(address, instead string) (*upstream, error) {
-	if strings.Contains(instead, "://") {
-		return parseURL(instead)
-	}
 	if instead == "" {
 		return parseURL(address)
 	}

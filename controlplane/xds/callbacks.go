@@ -82,7 +82,10 @@ func (s *Server) connect(id int64, n *corev3.Node) (*stream, error) {
 	s.streams[id] = st
 	delete(s.refused, st.node.ID)
 	s.mu.Unlock()
-	s.log.Info("Envoy has come", "node", st.node.ID, "version", st.node.Version, "filter", st.node.Wasm, "notes", st.notes)
+	s.log.Info("Envoy connected", "node", st.node.ID, "version", st.node.Version, "filter", st.node.Wasm)
+	for _, n := range st.notes {
+		s.log.Warn("Envoy has something odd", "node", st.node.ID, "about", n)
+	}
 	s.send(st)
 	return st, nil
 }
