@@ -92,8 +92,8 @@ func (s *meterState) spareCalls(now int64, cost Cost) int64 {
 	if u == Requests {
 		n = max(n, 1) // one is admitted, and is counted exactly anyway
 	}
-	if n > 1 && s.ringed() && s.shape.jitterless() {
-		return 1
+	if s.ringed() && s.shape.slack() < stockLife {
+		n = min(n, 1)
 	}
 	return n
 }

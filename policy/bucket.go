@@ -51,7 +51,7 @@ func (b *bucket) settle(at, now, reserved, actual int64, r rate) {
 		b.capDebt(now, r)
 		return
 	}
-	b.full -= min(was-is, b.leastSince(at))
+	b.full = max(b.full-min(was-is, b.leastSince(at)), 0)
 	b.lower(at, was-is)
 }
 

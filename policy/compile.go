@@ -139,10 +139,7 @@ func (c *compiler) slots(p *Policy) {
 			c.add(t.path, "write a power of two such as 4096", "%d is not between %d and %d", n, MinSlots, 1<<20)
 			continue
 		}
-		p.spaces[t.tier].Slots = 1 << bits.Len64(uint64(n-1))
-	}
-	for t := range p.spaces {
-		p.spaces[t].Tier = Tier(t)
+		p.slots[t.tier] = 1 << bits.Len64(uint64(n-1))
 	}
 }
 

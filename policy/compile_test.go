@@ -53,7 +53,7 @@ func FuzzDecode(f *testing.F) {
 		var path Path
 		for _, pr := range p.Providers {
 			m, _ := pr.Models.Lookup("gpt-4o")
-			p.Path(&path, m, &Caller{"ci", "a", "u", "t"})
+			p.Path(&path, m, &Caller{Environment: "ci", Tenant: "a", User: "u", Tool: "t", Base: "default"})
 			p.OutputBound(&path, m, 10, -1)
 		}
 	})

@@ -120,7 +120,7 @@ func checkContenders(t *rapid.T, store *policytest.Store, cs []contender, path *
 // recordOf reads the live record of a step; an empty one if there is none.
 func recordOf(store *policytest.Store, s *Step) (r record) {
 	for w := range ways {
-		n := slotName(s.Tier, s.Space.way(s.Owner, s.Key, w))
+		n := s.Space.slotName(s.Space.way(s.Owner, s.Key, w))
 		if value, _, ok := store.Get(n.str()); ok && r.open(value) && r.isLive(s.Key) {
 			return r
 		}

@@ -18,7 +18,7 @@ type held struct {
 
 func keyOf(s *Step, spill bool) heldKey {
 	if spill {
-		return heldKey{s.Tier, true, Key(mix(uint64(s.Owner)) % overflowSlots)}
+		return heldKey{s.Tier, true, Key(s.Space.letter())<<32 | Key(mix(uint64(s.Owner))%overflowSlots)}
 	}
 	return heldKey{s.Tier, false, s.Key}
 }
@@ -41,10 +41,10 @@ func (l *Ledger) setCalls(s *Step, spill bool, calls int64) {
 	k := keyOf(s, spill)
 	h := l.held[k]
 	if h == nil {
-		h = &held{step: *s}
+		h = new(held)
 		l.held[k] = h
 	}
-	h.calls = max(calls, 0)
+	h.step, h.calls = *s, max(calls, 0)
 }
 
 // RenewEvery is how often, in ns, Renew must be called.

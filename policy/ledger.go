@@ -57,8 +57,9 @@ type Path struct {
 	Shadow bool // no limit of it refuses
 }
 
-// maxSteps: an environment may have limits of its own and a share of the provider's.
-const maxSteps = int(numTiers) + 1
+// maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is
+// held to two.
+const maxSteps = int(numTiers) + 3
 
 // Add puts a bucket at the end of the path; one without a limit is left out.
 func (p *Path) Add(s Step) {
@@ -146,7 +147,7 @@ func (r *record) take(now int64, cost Cost) int64 {
 func (l *Ledger) check(now int64, s *Step, r *loaded, cost Cost, shadow bool, d *Decision) {
 	now = max(now, r.clock)
 	var worst Refusal
-	for i := range r.meters {
+	for i := range s.Limit.Meters {
 		if f := refusalOf(now, s.Tier, &r.meters[i], cost); f.worse(worst) {
 			worst = f
 		}

@@ -83,6 +83,16 @@ func (m Meter) Burst() int64 { return m.rate.burst }
 // ringed says whether the meter has a ring beside its bucket.
 func (m Meter) ringed() bool { return m.Kind != Continuous }
 
+// meter is the index of the meter of a dimension; -1 if there is none.
+func (l *Limit) meter(d Dimension) int {
+	for i := range l.Meters {
+		if l.Meters[i].Dimension == d {
+			return i
+		}
+	}
+	return -1
+}
+
 // Scale gives the limit for a share of it, each dimension at least one unit.
 func (l *Limit) Scale(share Share) *Limit {
 	s := &Limit{Mode: l.Mode}
@@ -103,6 +113,7 @@ type meterState struct {
 	rate   rate
 	shape  ringShape
 	born   int64 // ns: the ring knows nothing of what was taken before
+	seen   int64 // ns: when a limit last had this dimension
 	bucket bucket
 	ring   ring
 }
@@ -174,6 +185,9 @@ func (s *meterState) spare(now int64) int64 {
 	return n
 }
 
+// asked says whether a limit has had this dimension within the last window.
+func (s *meterState) asked(now int64) bool { return now-s.seen < s.rate.window }
+
 // idle says whether the meter is as good as new.
 func (s *meterState) idle(now int64) bool {
 	if s.bucket.full > now {
@@ -203,5 +217,5 @@ func (s *meterState) fit(now, since int64, m Meter) {
 }
 
 func newMeterState(now int64, m Meter) meterState {
-	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, ring: ring{head: now / m.shape.width}}
+	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: ring{head: now / m.shape.width}}
 }

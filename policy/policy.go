@@ -21,7 +21,7 @@ type Policy struct {
 	Families  Patterns[string]
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
-	spaces       [numTiers]Space
+	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
 	environment  map[string]*Limit // limits of its own
 	tenant       map[string]*Limit
@@ -63,6 +63,9 @@ const defaultName = "default"
 // A Caller is who asks, by tier.
 type Caller struct {
 	Environment, Tenant, User, Tool string
+
+	Vouched bool   // the tenant is not one that anybody can make up
+	Base    string // the environment that the caller would be in without its own word; its limits hold, too
 }
 
 // Key is what a caller is on a tier; empty where callers are not told apart.
@@ -113,24 +116,45 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 	if p.Mode == Off {
 		return
 	}
-	var tenant Key
-	if p.Uses(TierTenant) {
-		tenant = p.Hasher.Key(TierTenant, c.Tenant)
-	}
 	if len(p.tool) > 0 {
-		p.add(to, Step{Tier: TierTool, Key: p.Hasher.Key(TierTool, c.Tool), Limit: named(p.tool, c.Tool)})
+		limit, named := limitOf(p.tool, c.Tool)
+		p.add(to, Step{Tier: TierTool, Space: Space{Named: named}, Key: p.Hasher.Key(TierTool, c.Tool), Limit: limit})
 	}
+	p.tenantPath(to, c)
+	p.environmentPath(to, m, p.entry(c.Environment))
+	if c.Base != "" && p.entry(c.Base) != p.entry(c.Environment) {
+		p.environmentPath(to, m, p.entry(c.Base))
+	}
+	if m != nil {
+		p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
+	}
+}
+
+// tenantPath adds the buckets of the user and of the tenant.
+func (p *Policy) tenantPath(to *Path, c *Caller) {
+	if !p.Uses(TierTenant) {
+		return
+	}
+	tenant := p.Hasher.Key(TierTenant, c.Tenant)
+	limit, named := limitOf(p.tenant, c.Tenant)
+	space := Space{Vouched: c.Vouched || named}
 	if len(p.user) > 0 {
+		space := space
 		limit := p.user[c.Tenant+"/"+c.User]
-		if limit == nil {
-			limit = named(p.user, c.User)
+		if space.Named = limit != nil; !space.Named {
+			limit = p.user[defaultName]
+			if l := p.user[c.User]; l != nil && strings.IndexByte(c.User, '/') < 0 {
+				limit = l
+			}
 		}
-		p.add(to, Step{Tier: TierUser, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
+		p.add(to, Step{Tier: TierUser, Space: space, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
 	}
-	if len(p.tenant) > 0 {
-		p.add(to, Step{Tier: TierTenant, Key: tenant, Limit: named(p.tenant, c.Tenant)})
-	}
-	environment := p.entry(c.Environment)
+	space.Named = named
+	p.add(to, Step{Tier: TierTenant, Space: space, Key: tenant, Limit: limit})
+}
+
+// environmentPath adds an environment's own limits, and its share of those of the model.
+func (p *Policy) environmentPath(to *Path, m *Model, environment string) {
 	if l := p.environment[environment]; l != nil {
 		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, environment), Limit: l})
 	}
@@ -140,21 +164,22 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 	if e := m.environments[environment]; e != nil {
 		p.add(to, Step{Tier: TierEnvironment, Key: e.key, Limit: e.limit})
 	}
-	p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
 }
 
-func named(limits map[string]*Limit, name string) *Limit {
-	if l := limits[name]; l != nil {
-		return l
+// limitOf gives the limit of a name, or the one for all that have none; named: it is its own.
+func limitOf(limits map[string]*Limit, name string) (l *Limit, named bool) {
+	if l = limits[name]; l != nil && name != defaultName {
+		return l, true
 	}
-	return limits[defaultName]
+	return limits[defaultName], false
 }
 
 func (p *Policy) add(to *Path, s Step) {
 	if s.Owner == 0 {
 		s.Owner = s.Key
 	}
-	s.Space, s.Since = p.spaces[s.Tier], p.Since
+	s.Space.Tier, s.Space.Slots = s.Tier, p.slots[s.Tier]
+	s.Since = p.Since
 	to.Add(s)
 	if p.Mode == Shadow {
 		to.Shadow = true

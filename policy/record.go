@@ -32,7 +32,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650001 // changes with every change of the structs
+	recordLayout = 0x77650002 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -98,42 +98,61 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 	}
 }
 
-// fit brings r in line with the limit as the policy has it since some time. spare is memory for the case that the dimensions
-// changed.
+// fit brings r in line with the limit as the policy has it since some time: the limit's meters come first. Meters that the
+// limit does not have stay behind them, and are charged like the others, until nobody has asked for them for their window:
+// a request that began under another policy, or a stranger in the same overflow record, must not wipe them out. spare is
+// memory for the case that the dimensions changed.
 func (r *record) fit(now, since int64, l *Limit, spare *record) {
 	r.rewind(now)
 	since = max(since, r.clock)
-	if r.sameDimensions(l) {
-		for i, m := range l.Meters {
-			r.meters[i].fit(now, since, m)
-		}
-		return
+	if !r.hasDimensions(now, l) {
+		r.reshape(now, l, spare)
 	}
-	spare.reset(r.key, len(l.Meters), len(r.holders))
-	spare.state, spare.clock = r.state, r.clock
-	copy(spare.holders, r.holders)
 	for i, m := range l.Meters {
-		spare.meters[i] = newMeterState(now, m)
-		for j := range r.meters {
-			if r.meters[j].dimension() == m.Dimension {
-				spare.meters[i] = r.meters[j]
-				spare.meters[i].fit(now, since, m)
-			}
-		}
+		r.meters[i].fit(now, since, m)
+		r.meters[i].seen = now
 	}
-	*r, *spare = *spare, *r
 }
 
-func (r *record) sameDimensions(l *Limit) bool {
-	if len(r.meters) != len(l.Meters) {
+// hasDimensions says whether the first meters are those of the limit, and none of the others is over.
+func (r *record) hasDimensions(now int64, l *Limit) bool {
+	if len(r.meters) < len(l.Meters) {
 		return false
 	}
-	for i, m := range l.Meters {
-		if r.meters[i].dimension() != m.Dimension {
+	for i := range r.meters {
+		m := &r.meters[i]
+		if i < len(l.Meters) && m.dimension() != l.Meters[i].Dimension || i >= len(l.Meters) && !m.asked(now) {
 			return false
 		}
 	}
 	return true
+}
+
+// reshape puts the meters of the limit first, new ones where there are none, and keeps the others that are still asked for.
+func (r *record) reshape(now int64, l *Limit, spare *record) {
+	var others [numDimensions]*meterState
+	n := 0
+	for i := range r.meters {
+		if m := &r.meters[i]; l.meter(m.dimension()) < 0 && m.asked(now) && n < len(others) {
+			others[n] = m
+			n++
+		}
+	}
+	spare.reset(r.key, len(l.Meters)+n, len(r.holders))
+	spare.state, spare.clock = r.state, r.clock
+	copy(spare.holders, r.holders)
+	for i, m := range l.Meters {
+		spare.meters[i] = newMeterState(now, m)
+	}
+	for i := range r.meters {
+		if k := l.meter(r.meters[i].dimension()); k >= 0 {
+			spare.meters[k] = r.meters[i]
+		}
+	}
+	for i, m := range others[:n] {
+		spare.meters[len(l.Meters)+i] = *m
+	}
+	*r, *spare = *spare, *r
 }
 
 // rewind puts right a record from the future, after the clock went back: the bucket keeps its level, and all that the
@@ -149,7 +168,7 @@ func (r *record) rewind(now int64) {
 		m.bucket.n = 0
 		m.bucket.note(now, 0)
 		m.ring.refit(now, m.shape, m.shape)
-		m.born = now
+		m.born, m.seen = now, now
 	}
 	for i := range r.holders {
 		r.holders[i].expires -= lead

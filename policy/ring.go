@@ -41,8 +41,8 @@ func shapeOf(limit, window, jitter int64) ringShape {
 	return ringShape{width: width, counts: 1 + subWindows + extra}.resize(limit)
 }
 
-// jitterless says whether the ring has no slot beyond the window.
-func (s ringShape) jitterless() bool { return s.counts <= 1+subWindows }
+// slack is how far back the ring counts beyond the window, in ns.
+func (s ringShape) slack() int64 { return (s.counts - 1 - subWindows) * s.width }
 
 // resize gives the shape for another limit in the same window.
 func (s ringShape) resize(limit int64) ringShape {

@@ -17,7 +17,7 @@ type settlement struct {
 }
 
 func (p *settlement) sameBucket(o *settlement) bool {
-	return p.step.Key == o.step.Key && p.step.Tier == o.step.Tier && p.spill == o.spill
+	return p.step.Key == o.step.Key && p.step.Space == o.step.Space && p.spill == o.spill
 }
 
 // maxParked bounds the settlements that found no free moment at a bucket and wait for Renew to try again.
@@ -126,7 +126,7 @@ func (r *record) settle(now int64, p *settlement) {
 // that admitted the call. If it is gone there is nothing to give back, but a charge must still be made: on a fresh one.
 func (l *Ledger) reload(now int64, p *settlement, r *loaded) bool {
 	if p.spill {
-		r.name, r.fresh, r.spill = overflowName(p.step.Tier, p.step.Owner), false, true
+		r.name, r.fresh, r.spill = p.step.Space.overflowName(p.step.Owner), false, true
 		return l.get(r)
 	}
 	there := l.find(now, &p.step, r)

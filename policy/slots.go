@@ -15,11 +15,17 @@ import (
 // unchanged pending record makes it live, together with its first take. Of two that try, at least the later one reads the
 // other's record. RATIONALE.md, "Why are new buckets pending first?", has the argument; slots_test.go all interleavings.
 
-// A Space is where the records of a tier live.
+// A Space is where the records of a tier live. Keys that the policy names have a record each. The others share slots, and
+// those of tenants that somebody vouches for have slots apart from those of tenants that anybody can make up: a flood of
+// invented credentials must not push them out.
 type Space struct {
-	Tier  Tier
-	Slots uint32 // a power of two, at least MinSlots; 0: one record for each key, for keys that the policy names
+	Tier    Tier
+	Slots   uint32 // a power of two, at least MinSlots; 0: the tier has none
+	Named   bool   // the policy names the key
+	Vouched bool   // the policy or a certificate names the tenant
 }
+
+func (s *Space) direct() bool { return s.Named || s.Slots == 0 }
 
 // MinSlots is the smallest number of slots of a tier.
 const MinSlots = 64
@@ -50,15 +56,22 @@ func directName(t Tier, k Key) (n name) {
 	return n
 }
 
-func slotName(t Tier, slot uint32) (n name) {
-	n.buf[0], n.n = 'a'+byte(t), 5
+func (s *Space) slotName(slot uint32) (n name) {
+	n.buf[0], n.n = s.letter(), 5
 	binary.LittleEndian.PutUint32(n.buf[1:], slot)
 	return n
 }
 
+func (s *Space) letter() byte {
+	if s.Vouched {
+		return 'n' + byte(s.Tier)
+	}
+	return 'a' + byte(s.Tier)
+}
+
 // overflowName is where the keys of an owner go for which no slot is free: they share one record.
-func overflowName(t Tier, owner Key) (n name) {
-	n.buf[0], n.n = 'n'+byte(t), 2
+func (s *Space) overflowName(owner Key) (n name) {
+	n.buf[0], n.n = s.letter(), 2
 	n.buf[1] = byte(mix(uint64(owner)) % overflowSlots)
 	return n
 }
@@ -85,29 +98,61 @@ type loaded struct {
 func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	to.fresh = !l.find(now, s, to)
 	if to.fresh {
-		to.init(now, uint64(s.Key), s.Limit)
-		return
+		l.inherit(now, s, to)
 	}
 	to.fit(now, s.Since, s.Limit, &l.spare)
+}
+
+// inherit makes the record of a key that has none where it is looked for. If the key has been counted elsewhere, because no
+// slot was free for it or the policy had no name for it, it begins with what was counted there.
+func (l *Ledger) inherit(now int64, s *Step, to *loaded) {
+	to.init(now, uint64(s.Key), s.Limit)
+	if s.Space.Slots == 0 || to.spill {
+		return
+	}
+	p, elsewhere := &l.probed, s.Space
+	for _, elsewhere.Vouched = range []bool{s.Space.Vouched, !s.Space.Vouched} {
+		for w := range ways {
+			p.name = elsewhere.slotName(elsewhere.way(s.Owner, s.Key, w))
+			if l.get(p) && p.isLive(s.Key) {
+				to.count(p)
+				return
+			}
+		}
+	}
+	for _, p.name = range []name{directName(s.Tier, s.Key), s.Space.overflowName(s.Owner)} {
+		if l.get(p) && p.state == stateLive && !p.idle(max(now, p.clock)) {
+			to.count(p)
+			return
+		}
+	}
+}
+
+// count makes r have counted what o has.
+func (r *record) count(o *loaded) {
+	key, holders := r.key, len(r.holders)
+	r.reset(key, len(o.meters), holders)
+	copy(r.meters, o.meters)
+	r.clock = o.clock
 }
 
 // find reads the record of a step, if there is one. If not, to.name is where one may be made, with to.cas.
 func (l *Ledger) find(now int64, s *Step, to *loaded) bool {
 	to.spill = false
-	if s.Space.Slots == 0 {
+	if s.Space.direct() {
 		to.name, to.cas = directName(s.Tier, s.Key), CreateCAS
 		return l.get(to)
 	}
 	hint := &l.hints[uint64(s.Key)%uint64(len(l.hints))]
 	if hint.key == s.Key {
-		to.name = slotName(s.Tier, hint.slot)
+		to.name = s.Space.slotName(hint.slot)
 		if l.get(to) && to.isLive(s.Key) {
 			return true
 		}
 	}
 	found, best := l.probe(now, s, to)
 	if !found && best.n == 0 { // no slot is free
-		to.name, to.cas, to.spill = overflowName(s.Tier, s.Owner), CreateCAS, true
+		to.name, to.cas, to.spill = s.Space.overflowName(s.Owner), CreateCAS, true
 		return l.get(to)
 	}
 	if found {
@@ -124,7 +169,7 @@ func (l *Ledger) find(now int64, s *Step, to *loaded) bool {
 // pending already, or the first that may be taken.
 func (l *Ledger) probe(now int64, s *Step, to *loaded) (found bool, best name) {
 	for w := range ways {
-		to.name = slotName(s.Tier, s.Space.way(s.Owner, s.Key, w))
+		to.name = s.Space.slotName(s.Space.way(s.Owner, s.Key, w))
 		there := l.get(to)
 		switch {
 		case there && to.isLive(s.Key):
@@ -169,7 +214,7 @@ func (l *Ledger) get(to *loaded) bool {
 
 // put writes a record that load gave and the caller changed; false if somebody else was faster.
 func (l *Ledger) put(now int64, s *Step, to *loaded) bool {
-	if to.fresh && s.Space.Slots != 0 && !to.spill {
+	if to.fresh && !s.Space.direct() && !to.spill {
 		if !l.claim(now, s, to) {
 			return false
 		}
@@ -196,7 +241,7 @@ func (l *Ledger) claim(now int64, s *Step, to *loaded) bool {
 	}
 	to.cas = p.cas
 	for w := range ways {
-		p.name = slotName(s.Tier, s.Space.way(s.Owner, s.Key, w))
+		p.name = s.Space.slotName(s.Space.way(s.Owner, s.Key, w))
 		if p.name != to.name && !l.clearRival(s, to, p) {
 			return false
 		}

@@ -106,7 +106,7 @@ func fill(at int64) func(*policytest.Store, *Limit) {
 		r.init(at, 12345, l)
 		r.take(at, Cost{Requests: 1})
 		r.state = stateLive
-		n := slotName(u.Tier, u.Space.way(u.Owner, u.Key, 0))
+		n := u.Space.slotName(u.Space.way(u.Owner, u.Key, 0))
 		s.Set(n.str(), r.buf, CreateCAS)
 	}
 }
@@ -150,7 +150,7 @@ func TestCreationWhileASlotFrees(t *testing.T) {
 		free := func(yield func()) {
 			yield()
 			u := userStep("u", limit)
-			n := slotName(u.Tier, u.Space.way(u.Owner, u.Key, 0))
+			n := u.Space.slotName(u.Space.way(u.Owner, u.Key, 0))
 			_, cas, _ := store.Get(n.str())
 			var r record
 			r.reset(0, 0, 0)
