@@ -3,6 +3,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strings"
 	"unsafe"
 
@@ -19,27 +20,31 @@ type Answer struct {
 	usage   Usage
 	output  int64 // tokens of text seen
 	failed  bool  // an error in place of an answer
+	pending bool  // the work goes on in the background
+	sniff   bool  // the first byte is going to tell what it is
 	sse     *sseReader
 	scanner *jsonScanner
 }
 
-// Start begins an answer to a call of the API with this content type. Answers of other types are not read.
+// Start begins an answer to a call of the API with this content type. Answers that cannot hold usage are not read.
 func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType string) {
 	*a = Answer{api: api, set: &r.set, family: family, usage: NoUsage()}
 	if !api.Metered() {
 		return
 	}
 	media, _, _ := strings.Cut(contentType, ";")
-	switch strings.ToLower(strings.TrimSpace(media)) {
-	case "text/event-stream":
+	switch media = strings.ToLower(strings.TrimSpace(media)); {
+	case media == "text/event-stream":
 		a.sse = new(sseReader)
-	case "application/json":
+	case strings.HasSuffix(media, "json"):
 		a.scanner = newJSONScanner(wantedMembers)
+	case media == "", media == "text/plain":
+		a.sniff = true
 	}
 }
 
 // Reads says whether the answer is read at all.
-func (a *Answer) Reads() bool { return a.sse != nil || a.scanner != nil }
+func (a *Answer) Reads() bool { return a.sse != nil || a.scanner != nil || a.sniff }
 
 // Usage is what the provider has said so far.
 func (a *Answer) Usage() Usage { return a.usage }
@@ -56,8 +61,23 @@ func (a *Answer) Output() int64 {
 // Failed says whether the answer was an error although its status was not, with no output before it.
 func (a *Answer) Failed() bool { return a.failed && !a.usage.Said() }
 
+// Pending says whether the provider has only taken the call, and works on it in the background.
+func (a *Answer) Pending() bool { return a.pending }
+
 // Feed takes the next chunk.
 func (a *Answer) Feed(chunk []byte) {
+	if a.sniff {
+		chunk = bytes.TrimLeft(chunk, " \r\n\t")
+		if len(chunk) == 0 {
+			return
+		}
+		a.sniff = false
+		if chunk[0] == '{' {
+			a.scanner = newJSONScanner(wantedMembers)
+		} else {
+			a.sse = new(sseReader)
+		}
+	}
 	switch {
 	case a.sse != nil:
 		a.sse.feed(chunk, a.event)
@@ -76,16 +96,19 @@ func (a *Answer) End() {
 func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 // wantedMembers are the top-level members of a JSON answer that are read.
-var wantedMembers = []string{"usage", "error"}
+var wantedMembers = []string{"usage", "error", "status"}
 
 // member takes a top-level member of a JSON answer.
 func (a *Answer) member(which int, value []byte) {
 	v := parse(value)
-	if which == 0 {
+	switch which {
+	case 0:
 		a.usage.merge(v)
-		return
+	case 1:
+		a.failed = v.IsObject()
+	case 2:
+		a.pending = a.api == Responses && (v.Str == "queued" || v.Str == "in_progress")
 	}
-	a.failed = v.IsObject()
 }
 
 // event takes the data of one event of a stream.
@@ -112,7 +135,7 @@ func (a *Answer) chatEvent(e gjson.Result) {
 		case "choices":
 			v.ForEach(func(_, choice gjson.Result) bool {
 				a.saw(choice.Get("text"))
-				a.sawAll(choice.Get("delta"))
+				a.sawAll(choice.Get("delta"), 0)
 				return true
 			})
 		case "error":
@@ -138,7 +161,7 @@ func (a *Answer) messageEvent(e gjson.Result) {
 	case "message_start":
 		a.usage.merge(e.Get("message.usage"))
 	case "content_block_delta":
-		a.sawAll(e.Get("delta"))
+		a.sawAll(e.Get("delta"), 0)
 	case "message_delta":
 		a.usage.merge(e.Get("usage"))
 	case "error":
@@ -153,14 +176,19 @@ func (a *Answer) fail(v gjson.Result) {
 	}
 }
 
-// sawAll counts all texts of a delta, whatever their names (content, reasoning, arguments …), but not its labels.
-func (a *Answer) sawAll(delta gjson.Result) {
+// sawAll counts all texts of a delta, whatever their names (content, reasoning, arguments …), but not its labels. What is
+// nested deeper than any provider does counts as the JSON that it is, see maxNesting.
+func (a *Answer) sawAll(delta gjson.Result, nesting int) {
+	if nesting == 2*maxNesting {
+		a.output += a.set.Count(a.family, delta.Raw)
+		return
+	}
 	delta.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "type", "role", "id", "index", "name", "signature":
 		default:
 			if v.IsObject() || v.IsArray() {
-				a.sawAll(v)
+				a.sawAll(v, nesting+1)
 			} else {
 				a.saw(v)
 			}

@@ -21,5 +21,6 @@ func (r *Reader) document(source gjson.Result) int64 {
 	case "content":
 		return r.content(source.Get("content"))
 	}
+	r.request.References = true
 	return perAudioOrFile
 }

@@ -34,6 +34,16 @@ func Parse(name string) (Dialect, bool) {
 	return 0, false
 }
 
+// credentialHeaders are where a dialect's clients put the credential, the one that the provider prefers first.
+var credentialHeaders = [numDialects][]string{
+	Generic:   {"authorization", "x-api-key", "api-key", "x-goog-api-key"},
+	OpenAI:    {"authorization", "api-key", "x-api-key", "x-goog-api-key"},
+	Anthropic: {"x-api-key", "authorization", "api-key", "x-goog-api-key"},
+}
+
+// CredentialHeaders are the headers in which a credential may be, in the order in which they are looked at.
+func (d Dialect) CredentialHeaders() []string { return credentialHeaders[d] }
+
 // An API is one kind of call of a dialect.
 type API uint8
 

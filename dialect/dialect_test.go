@@ -76,7 +76,7 @@ func FuzzRead(f *testing.F) {
 	var r Reader
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for api := Chat; api < numAPIs; api++ {
-			bound := r.Open(api, body, exactly)
+			bound, _ := r.Open(api, body, exactly)
 			q := r.Count()
 			if bound.Input < q.Input || bound.Output != q.Output {
 				t.Fatalf("%v: bound %+v, counted %+v", api, bound, q)

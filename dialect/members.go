@@ -34,6 +34,8 @@ const (
 	kModel
 	kStream
 	kStreamOptions
+	kEarlier
+	kConversation
 	numMembers
 )
 
@@ -78,6 +80,10 @@ func memberOf(key string) member {
 		return kStream
 	case "stream_options":
 		return kStreamOptions
+	case "previous_response_id":
+		return kEarlier
+	case "conversation":
+		return kConversation
 	}
 	return numMembers
 }
@@ -88,8 +94,9 @@ func memberOf(key string) member {
 type members struct {
 	values  [numMembers]string // raw; empty: not there
 	numbers [numMembers]int64
+	body    string
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
-	n       int
+	n       int              // of them in the body, which may be more
 }
 
 type other struct{ key, value string }
@@ -101,37 +108,58 @@ const (
 	maxModel = 128
 )
 
-// read finds the members; false if the body is no JSON object.
-func (m *members) read(body []byte) bool {
+// read finds the members; false if the body is no JSON object. Of part of a body the last member does not count, for it may be
+// cut off.
+func (m *members) read(body []byte, part bool) bool {
 	*m = members{}
 	for i := range m.numbers {
 		m.numbers[i] = -1
 	}
-	s := unsafe.String(unsafe.SliceData(body), len(body))
-	if i := skipSpace(s, 0); i == len(s) || s[i] != '{' {
-		return false
-	}
-	eachMember(s, func(key, value string) bool {
-		if strings.IndexByte(key, '\\') >= 0 {
-			key = gjson.Parse(`"` + key + `"`).Str
-		}
-		switch k := memberOf(key); {
-		case k < numMembers:
-			m.values[k] = value
-			if k >= kMaxTokens && k <= kBestOf {
-				m.numbers[k] = max(m.numbers[k], wholeNumber(value))
-			}
-		case m.n < maxOthers:
-			m.others[m.n] = other{key, value}
-			m.n++
-		}
+	m.body = strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), byteOrderMark)
+	var last other
+	eachMember(m.body, func(key, value string) bool {
+		m.note(last)
+		last = other{key, value}
 		return true
 	})
-	return true
+	if !part {
+		m.note(last)
+	}
+	i := skipSpace(m.body, 0)
+	return i < len(m.body) && m.body[i] == '{'
+}
+
+func (m *members) note(o other) {
+	o.key = unescaped(o.key)
+	k := memberOf(o.key)
+	if k == numMembers {
+		if o.value != "" {
+			m.others[min(m.n, maxOthers-1)] = o
+			m.n++
+		}
+		return
+	}
+	m.values[k] = o.value
+	if k >= kMaxTokens && k <= kBestOf {
+		m.numbers[k] = max(m.numbers[k], wholeNumber(o.value))
+	}
+}
+
+// byteOrderMark may stand before JSON; parsers skip it.
+const byteOrderMark = "\ufeff"
+
+func unescaped(key string) string {
+	if strings.IndexByte(key, '\\') >= 0 {
+		return gjson.Parse(`"` + key + `"`).Str
+	}
+	return key
 }
 
 // value gives a member as gjson has it.
 func (m *members) value(k member) gjson.Result { return gjson.Parse(m.values[k]) }
+
+// has says whether a member is there and says something.
+func (m *members) has(k member) bool { return m.values[k] != "" && m.values[k] != "null" }
 
 // number is a member that should be a positive number; -1 if it is not there, null, of another type, or not positive.
 func (m *members) number(k member) int64 { return m.numbers[k] }
@@ -153,22 +181,36 @@ func (m *members) model() string {
 }
 
 // Member gives the value of a member of the body that says nothing about its cost, by its path; "" if it is no string and
-// no number. It is valid until the next body is opened.
+// no number. The body must still be there.
 func (r *Reader) Member(path string) string {
 	head, rest, nested := strings.Cut(path, ".")
-	for _, o := range r.members.others[:r.members.n] {
-		if o.key != head {
-			continue
-		}
-		v := gjson.Parse(o.value)
-		if nested {
-			v = v.Get(rest)
-		}
-		if v.Type == gjson.String || v.Type == gjson.Number {
-			return strings.Clone(v.String())
-		}
+	v := gjson.Parse(r.members.other(head))
+	if nested {
+		v = v.Get(rest)
+	}
+	if v.Type == gjson.String || v.Type == gjson.Number {
+		return strings.Clone(v.String())
 	}
 	return ""
+}
+
+// other is the last member with that key; the body is read again if it has more than are kept.
+func (m *members) other(key string) (value string) {
+	if m.n > maxOthers {
+		eachMember(m.body, func(k, v string) bool {
+			if unescaped(k) == key {
+				value = v
+			}
+			return true
+		})
+		return value
+	}
+	for _, o := range m.others[:m.n] {
+		if o.key == key {
+			value = o.value
+		}
+	}
+	return value
 }
 
 func wholeNumber(raw string) int64 {
@@ -176,8 +218,12 @@ func wholeNumber(raw string) int64 {
 		return int64(n)
 	}
 	v := gjson.Parse(raw)
-	if v.Type != gjson.Number || !(v.Num > 0) {
+	n := v.Num
+	if v.Type == gjson.String { // some servers take "900" for 900
+		n, _ = strconv.ParseFloat(strings.TrimSpace(v.Str), 64)
+	}
+	if !(n > 0) {
 		return -1
 	}
-	return int64(math.Ceil(min(v.Num, maxDeclared)))
+	return int64(math.Ceil(min(n, maxDeclared)))
 }

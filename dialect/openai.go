@@ -58,11 +58,17 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 	return n
 }
 
+// maxNesting is how deep content is followed into content (a message's, a tool's result in it, a document in that). What
+// lies deeper counts as the JSON that it is: each level is read once more, and a hostile body must not be read thousands of times.
+const maxNesting = 4
+
 // content counts a message's content in any dialect: a string, or a list of parts.
 func (r *Reader) content(v gjson.Result) int64 {
-	if !v.IsArray() {
+	if !v.IsArray() || r.nesting == maxNesting {
 		return r.text(v)
 	}
+	r.nesting++
+	defer func() { r.nesting-- }()
 	var n int64
 	v.ForEach(func(_, part gjson.Result) bool {
 		n += r.part(part)
@@ -82,8 +88,10 @@ func (r *Reader) part(part gjson.Result) int64 {
 	case "refusal":
 		return r.text(part.Get("refusal"))
 	case "image_url", "input_image", "image":
+		r.request.References = true
 		return perImage
 	case "input_audio", "file", "input_file":
+		r.request.References = true
 		return perAudioOrFile
 	case "document":
 		return r.document(part.Get("source"))

@@ -72,6 +72,8 @@ func message(r *Refusal) string {
 		s = who + "an identity header came twice."
 	case policy.BadPath:
 		s = who + "the path has a dot segment behind an escaped slash."
+	case policy.UnreadableBody:
+		s = who + "the body is no JSON object, so that neither its model nor its tokens can be told."
 	default:
 		s = who + "it failed inside."
 	}

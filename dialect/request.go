@@ -33,6 +33,10 @@ type Request struct {
 	Output       int64 // the most tokens that it declares, for all answers together; -1: it declares none
 	How          How
 	Family       tokens.Family
+
+	// References says that the body names input that is not in it: an earlier answer, a file, an image. So what the provider
+	// counts may be far more than Input.
+	References bool
 }
 
 // maxDeclared is what larger declarations of output are taken for; no limit is that large.
@@ -51,6 +55,7 @@ func ByLength(bytes int64) Request {
 // counters' memory and what it knows of one body at a time, and is not safe for concurrent use.
 type Reader struct {
 	set     tokens.Set
+	nesting int // of the content that is being counted
 	family  tokens.Family
 	api     API
 	members members
@@ -58,30 +63,50 @@ type Reader struct {
 }
 
 // Open reads what stands at the top level of a body, which must not change until the next Open. Input is then an upper
-// bound, if How is Bound, or counted already.
-func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Family) Request {
-	r.api = api
-	m := &r.members
-	if !m.read(body) {
+// bound, if How is Bound, or counted already. ok: the body is a JSON object.
+func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Family) (q Request, ok bool) {
+	if !r.open(api, body, false, family) {
 		r.request = ByLength(int64(len(body)))
-		return r.request
+		return r.request, false
 	}
-	r.request = Request{
-		Model:        m.model(),
-		Stream:       m.values[kStream] == "true",
-		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
-		How:          Bound,
-		Output:       r.declared(),
-	}
-	r.family = family(r.request.Model)
-	r.request.Family = r.family
+	r.request.How = Bound
 	if !r.isText() {
-		return r.Count()
+		return r.Count(), true
 	}
 	// A token is a byte at least, the factors of the families are below 1.2, and what a message costs beside its text is
 	// less than half of what its braces and names take.
 	r.request.Input = int64(len(body))*3/2 + perRequest + perMessage
-	return r.request
+	return r.request, true
+}
+
+// OpenPart reads the beginning of a body of so many bytes: what it says at its top level, as far as it is there. The input
+// counts by the length.
+func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model string) tokens.Family) (q Request, ok bool) {
+	if !r.open(api, part, true, family) {
+		r.request = ByLength(length)
+		return r.request, false
+	}
+	if api == Completions {
+		r.request.Output = times(r.members.number(kMaxTokens), r.members.count(kN))
+	}
+	r.request.Input, r.request.How, r.request.References = ByLength(length).Input, Length, true
+	return r.request, true
+}
+
+func (r *Reader) open(api API, body []byte, part bool, family func(model string) tokens.Family) (ok bool) {
+	r.api, r.nesting = api, 0
+	m := &r.members
+	ok = m.read(body, part)
+	r.request = Request{
+		Model:        m.model(),
+		Stream:       m.values[kStream] == "true",
+		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
+		Output:       r.declared(),
+		References:   m.has(kEarlier) || m.has(kConversation) || api == Responses && m.has(kPrompt),
+	}
+	r.family = family(r.request.Model)
+	r.request.Family = r.family
+	return ok
 }
 
 // declared is the output that a body declares, for all answers together.

@@ -12,6 +12,7 @@ type sseReader struct {
 	data   []byte // of the event that is not complete yet
 	lines  int    // data lines in data
 	skipLF bool   // the last byte was a CR
+	began  bool   // the first line is over
 	over   bool   // the event is too long
 }
 
@@ -67,6 +68,9 @@ func (r *sseReader) endLine(line []byte, event func(data []byte)) {
 		}
 		r.data, r.lines, r.over = r.data[:0], 0, false
 		return
+	}
+	if !r.began {
+		line, r.began = bytes.TrimPrefix(line, []byte(byteOrderMark)), true
 	}
 	value, ok := bytes.CutPrefix(line, []byte("data"))
 	if !ok || len(value) > 0 && value[0] != ':' {

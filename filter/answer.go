@@ -93,7 +93,7 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	u := s.answer.Usage()
 	o := policy.Outcome{
 		Ending: s.ending(complete), Input: u.Charged(), Output: u.Output,
-		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(),
+		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	if !s.api.Metered() {

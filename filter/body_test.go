@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -91,7 +92,8 @@ func TestBodyBeyondTheCap(t *testing.T) {
 	}
 }
 
-// A body that cannot be read counts by its length, whatever it is, and passes unchanged.
+// A body that is compressed or odd JSON passes unchanged; one that is no JSON object does not pass, for it might be one to
+// the provider.
 func TestUnreadableBodies(t *testing.T) {
 	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
 		deep := strings.Repeat("[", 100_000)
@@ -99,7 +101,7 @@ func TestUnreadableBodies(t *testing.T) {
 			body     string
 			encoding string
 		}{
-			{"not json", ""}, {"{", ""}, {"[1,2]", ""}, {`{"messages":` + deep, ""}, {"\x28\xb5\x2f\xfd\x00", ""}, {"\xff\xfe{}", ""},
+			{"{", ""}, {`{"messages":` + deep, ""}, {" \n{}", ""},
 			{`{"model":{"id":"x"},"messages":"hi","max_tokens":{"a":1},"stream":"true"}`, ""},
 			{`{"messages":[1,null,"x",{"content":{"a":[1]}},[[]]],"tools":7,"n":-1,"max_tokens":-5}`, ""},
 			{`{"model":"m","max_tokens":1e400,"n":1e300,"messages":[]}`, ""},
@@ -116,6 +118,81 @@ func TestUnreadableBodies(t *testing.T) {
 			if x.Reply == nil && string(x.Body) != row.body {
 				t.Errorf("%.40q became %.40q", row.body, x.Body)
 			}
+		}
+		for _, body := range []string{"not json", "[1,2]", "\x28\xb5\x2f\xfd\x00", "\xff\xfe{\x00}\x00", "model=gpt-4o", "\x1f\x8b\x08"} {
+			x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", body))
+			if x.Reply == nil || x.Reply.Status != 400 || x.Reply.Headers.Get("x-weir-reason") != "unreadable_body" {
+				t.Errorf("%q: %+v", body, x.Reply)
+			}
+		}
+	})
+	for _, lenient := range []string{`"on_error":"allow",`, `"mode":"shadow",`} {
+		both(t, 1, strings.Replace(onePolicy, `{`, `{`+lenient, 1), func(t *testing.T, p *filtertest.Process) {
+			if x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", "not json")); !x.Sent {
+				t.Errorf("%s: %+v", lenient, x.Reply)
+			}
+		})
+	}
+}
+
+// A body that a provider would take for the same is the same: no way of writing it leads to another model's limits.
+func TestModelInAnyForm(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","trust":["all"],"providers":{"openai":{"upstream":"http://openai.test","models":
+		{"gpt-4o*":{"rpm":"2","burst":"100%"},"*":{"rpm":"1000","burst":"100%"}}}}}`
+	const body = `{"model":"gpt-4o","max_tokens":10,"messages":[{"role":"user","content":"hi"}]}`
+	js := [2]string{"content-type", "application/json"}
+	pad := strings.Repeat(" ", 1<<20)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for name, r := range map[string]filtertest.Request{
+			"plain": {Headers: [][2]string{js}, Body: []byte(body)}, "byte order mark": {Headers: [][2]string{js}, Body: []byte("\ufeff" + body)},
+			"form":     {Headers: [][2]string{{"content-type", "application/x-www-form-urlencoded"}}, Body: []byte(body)},
+			"identity": {Headers: [][2]string{js, {"content-encoding", "Identity"}}, Body: []byte(body)},
+			"utf-8":    {Headers: [][2]string{js, {"content-encoding", "utf-8"}}, Body: []byte(body)},
+			"long":     {Headers: [][2]string{js}, Body: []byte(body + pad)}, "long, in pieces": {Headers: [][2]string{js}, Chunks: [][]byte{[]byte(body + pad), []byte(" ")}},
+			"JSON": {Headers: [][2]string{{"content-type", "application/JSON"}}, Body: []byte(body)}, "escapes": {Headers: [][2]string{js}, Body: []byte(strings.Replace(body, "model", `\u006dodel`, 1))},
+			"twice": {Headers: [][2]string{js}, Body: []byte(`{"model":"x",` + body[1:])},
+		} {
+			r.Path = "/openai/v1/chat/completions"
+			n := 0
+			for range 20 {
+				if p.Worker(0).Open(r).Sent {
+					n++
+				}
+			}
+			if n != 2 {
+				t.Errorf("%s: %d sent, rpm is 2", name, n)
+			}
+			p.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// Content that is nested in content a thousand times over is not read a thousand times.
+func TestHostileNesting(t *testing.T) {
+	open, end := `[{"content":`, `,"type":"tool_result"}]`
+	body := func(n int) string {
+		return `{"model":"claude-x","max_tokens":10,"messages":[{"role":"user","content":` + strings.Repeat(open, n) + `"x"` + strings.Repeat(end, n) + `}]}`
+	}
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		took := func(n int) time.Duration {
+			least := time.Hour
+			for range 3 {
+				began := time.Now()
+				p.Worker(0).Open(request("/anthropic/v1/messages", "a", body(n))).Close()
+				least = min(least, time.Since(began))
+			}
+			return least
+		}
+		small, large := took(1000), took(16000)
+		if large > 64*small+100*time.Millisecond {
+			t.Errorf("16 times the body took %v in place of %v", large, small)
+		}
+		x := p.Worker(0).Open(chat("a", "hi", 10))
+		x.Respond(200, false, [2]string{"content-type", "text/event-stream"})
+		began := time.Now()
+		x.Chunk([]byte(`data: {"choices":[{"delta":`+strings.Repeat(`{"a":`, 60_000)+`"x"`+strings.Repeat("}", 60_000)+"}]}\n\n"), false)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("a nested event took %v", took)
 		}
 	})
 }

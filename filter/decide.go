@@ -9,10 +9,33 @@ import (
 	"github.com/weirproxy/weir/policy"
 )
 
-// decideBody decides on a body that is complete and buffered.
-func (s *Stream) decideBody() Action {
-	body := s.vm.host.RequestBody(int(s.bytes))
-	return s.decide(s.vm.reader.Open(s.api, body, s.plugin.family), s.vm.reader.Member)
+// decideBody decides on a body that is complete, or of which as much is buffered as is read. It goes by what the body is,
+// whatever its headers say: providers do.
+func (s *Stream) decideBody(complete bool) Action {
+	r := &s.vm.reader
+	if s.bytes == 0 {
+		return s.decide(dialect.Request{}, nil)
+	}
+	var q dialect.Request
+	var ok bool
+	if most := s.plugin.policy.Parse; complete && s.bytes <= most {
+		q, ok = r.Open(s.api, s.vm.host.RequestBody(int(s.bytes)), s.plugin.family)
+	} else {
+		q, ok = r.OpenPart(s.api, s.vm.host.RequestBody(int(min(s.bytes, most))), max(s.length, s.bytes), s.plugin.family)
+	}
+	if ok {
+		return s.decide(q, r.Member)
+	}
+	if !s.compressed() && !s.passesUnread() {
+		return s.refuse(policy.UnreadableBody, "")
+	}
+	return s.decide(dialect.ByLength(max(s.length, s.bytes)), nil)
+}
+
+// passesUnread says whether a body passes from which nothing can be told.
+func (s *Stream) passesUnread() bool {
+	p := s.plugin.policy
+	return p.FailOpen || p.Mode == policy.Shadow || s.unmetered
 }
 
 // decide reserves what the request costs, or refuses it. member reads the body, if it was opened.

@@ -26,11 +26,10 @@ func (s *Stream) objection(path string) policy.Reason {
 	if dialect.Climbs(path) {
 		return policy.BadPath
 	}
-	if s.api == dialect.Unrecognised {
-		plain, _, _ := strings.Cut(path, "?")
-		if ok, _ := s.provider.Unmetered.Lookup(plain); !ok {
-			return policy.NotMetered
-		}
+	plain, _, _ := strings.Cut(path, "?")
+	s.unmetered, _ = s.provider.Unmetered.Lookup(plain)
+	if s.api == dialect.Unrecognised && !s.unmetered {
+		return policy.NotMetered
 	}
 	return policy.None
 }
@@ -67,6 +66,17 @@ func (s *Stream) header(name string) string {
 	return ""
 }
 
+// headerOf is header, and how often it came.
+func (s *Stream) headerOf(name string) (value string, n int) {
+	for _, h := range s.headers {
+		if h[0] == name {
+			value = h[1]
+			n++
+		}
+	}
+	return value, n
+}
+
 // identityHeader is a header that names a tier. Most requests have few of those that the policy knows.
 func (s *Stream) identityHeader(name string) string {
 	if s.identity == 0 || s.identity&(1<<indexOf(s.plugin.identity, name)) == 0 {
@@ -75,13 +85,13 @@ func (s *Stream) identityHeader(name string) string {
 	return strings.TrimSpace(s.header(name))
 }
 
-// readable says whether the body is JSON in plain form, as far as the headers tell.
-func (s *Stream) readable() bool {
-	if e := s.header("content-encoding"); e != "" && e != "identity" {
-		return false
+// compressed says whether the body says that it is.
+func (s *Stream) compressed() bool {
+	switch strings.ToLower(s.header("content-encoding")) {
+	case "gzip", "x-gzip", "deflate", "br", "zstd", "compress":
+		return true
 	}
-	t := s.header("content-type")
-	return t == "" || strings.Contains(t, "json") || strings.HasPrefix(t, "text/")
+	return false
 }
 
 func indexOf(names []string, name string) int {

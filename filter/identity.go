@@ -41,13 +41,13 @@ func identityHeaders(w *policy.WhoSpec) (names []string) {
 func (a *asker) caller() (c policy.Caller) {
 	w, uses := &a.policy.Who, a.policy.Uses
 	if uses(policy.TierEnvironment) {
-		c.Environment = a.environment(w.Environment)
+		c.Environment, c.Base = a.environment(w.Environment)
 	}
 	if uses(policy.TierTenant) {
-		c.Tenant = a.first(w.Tenant)
+		c.Tenant, c.Vouched = a.first(w.Tenant)
 	}
 	if uses(policy.TierUser) {
-		c.User = a.first(w.User)
+		c.User, _ = a.first(w.User)
 	}
 	if uses(policy.TierTool) {
 		c.Tool = a.tool(w.Tool)
@@ -57,41 +57,42 @@ func (a *asker) caller() (c policy.Caller) {
 
 // tool is first, but who names none and asks an API that is no LLM uses that API as a tool.
 func (a *asker) tool(sources []policy.Source) string {
-	name := a.first(sources)
+	name, _ := a.first(sources)
 	if name == policy.Unknown && a.stream.dialect == dialect.Generic {
 		return a.stream.provider.Name
 	}
 	return name
 }
 
-// first gives the key from the first source that has one and is believed. Who cannot be identified shares the key unknown.
-func (a *asker) first(sources []policy.Source) string {
+// first gives the key from the first source that has one and is believed, and whether the source vouches for it: it is none
+// that callers can make up at will. Who cannot be identified shares the key unknown.
+func (a *asker) first(sources []policy.Source) (name string, vouched bool) {
 	for _, s := range sources {
 		if s.NeedsTrust() && !a.believed() {
 			continue
 		}
 		if name := a.read(s); name != "" {
-			return a.policy.Hasher.Shorten(name)
+			return a.policy.Hasher.Shorten(name), s.Vouches()
 		}
 	}
-	return policy.Unknown
+	return policy.Unknown, true
 }
 
 // environment is first, but a caller that is not trusted may choose an environment with a smaller share than it would
-// have without: who says that it is CI is believed.
-func (a *asker) environment(sources []policy.Source) string {
-	name := a.first(sources)
+// have without: who says that it is CI is believed. It stays in the other, too, else it could use up all that are smaller.
+func (a *asker) environment(sources []policy.Source) (name, base string) {
+	name, _ = a.first(sources)
 	if a.believed() {
-		return name
+		return name, ""
 	}
 	for _, s := range sources {
 		if s.NeedsTrust() {
 			if claimed := a.read(s); claimed != "" && a.policy.Lowers(name, claimed) {
-				return claimed
+				return claimed, name
 			}
 		}
 	}
-	return name
+	return name, ""
 }
 
 func (a *asker) read(s policy.Source) string {
@@ -120,16 +121,31 @@ func (a *asker) read(s policy.Source) string {
 	return ""
 }
 
-// apiKey is a keyed hash of the credential, so that the credential itself is nowhere kept or shown.
+// apiKey is a keyed hash of the credential, so that the credential itself is nowhere kept or shown. The header that the
+// provider reads comes first: else who adds another one would be another caller each time. One that comes twice is none.
 func (a *asker) apiKey() string {
-	for _, name := range []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"} {
-		if key := a.stream.header(name); key != "" {
+	for _, name := range a.stream.dialect.CredentialHeaders() {
+		value, n := a.stream.headerOf(name)
+		if n > 1 {
+			return ""
+		}
+		if key := credential(value); key != "" {
 			m := hmac.New(sha256.New, []byte(a.policy.Secret))
-			m.Write([]byte(strings.TrimPrefix(key, "Bearer ")))
+			m.Write([]byte(key))
 			return "key-" + hex.EncodeToString(m.Sum(nil)[:16])
 		}
 	}
 	return ""
+}
+
+// credential drops the scheme of a bearer token, which may be in any case.
+func credential(value string) string {
+	const bearer = "bearer "
+	value = strings.TrimSpace(value)
+	if len(value) >= len(bearer) && strings.EqualFold(value[:len(bearer)], bearer) {
+		value = value[len(bearer):]
+	}
+	return strings.TrimSpace(value)
 }
 
 // claim reads a claim of the token that Envoy's jwt_authn filter has checked, from payload_in_metadata: jwt_payload.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -225,6 +226,82 @@ func TestKeysNest(t *testing.T) {
 			if x := ask(p, "", headers, nil); x.Reply == nil || x.Reply.Headers.Get("x-weir-tier") != "user" {
 				t.Errorf("%v is not limited: %+v", who, x.Reply)
 			}
+		}
+	})
+}
+
+// One credential is one caller, however it is written and whatever stands beside it.
+func TestOneCredential(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"http://a.test"},"anthropic":{"upstream":"http://b.test"}},
+		"limits":{"tenant":{"default":{"rpm":"2","burst":"100%"}}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for name, row := range map[string]struct {
+			path    string
+			headers func(i int) [][2]string
+		}{
+			"case": {"/openai/v1/chat/completions", func(i int) [][2]string {
+				return [][2]string{{"authorization", []string{"Bearer sk", "bearer sk", "BEARER  sk", " Bearer sk "}[i%4]}}
+			}},
+			"another's beside it": {"/openai/v1/chat/completions", func(i int) [][2]string {
+				return [][2]string{{"x-api-key", fmt.Sprint(i)}, {"authorization", "Bearer sk"}}
+			}},
+			"another's before it": {"/anthropic/v1/messages", func(i int) [][2]string {
+				return [][2]string{{"authorization", fmt.Sprint("Basic ", i)}, {"x-api-key", "sk"}}
+			}},
+			"twice": {"/openai/v1/chat/completions", func(i int) [][2]string {
+				return [][2]string{{"authorization", fmt.Sprint("Bearer ", i)}, {"authorization", "Bearer sk"}, {"x-api-key", fmt.Sprint(i)}}
+			}},
+		} {
+			n := 0
+			for i := range 20 {
+				if p.Worker(0).Open(filtertest.Request{Path: row.path, Headers: row.headers(i), Body: []byte(`{"model":"m","max_tokens":1}`)}).Sent {
+					n++
+				}
+			}
+			if n != 2 {
+				t.Errorf("%s: %d sent, rpm is 2", name, n)
+			}
+			p.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// Who is not trusted and says that it is in a smaller environment uses that one's share and its own: not each in turn.
+func TestClaimedEnvironmentsAddUpToOne(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","trust":["spiffe://x/*"],"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rpm":"100","burst":"100%"}}}},
+		"limits":{"environment":{"default":{"share":"40%"},"ci":{"share":"30%"},"staging":{"share":"20%"},"trial":{"share":"10%","mode":"shadow"}}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		n := map[string]int{}
+		for _, env := range []string{"ci", "staging", "trial", ""} {
+			for range 200 {
+				r := filtertest.Request{Path: "/openai/v1/chat/completions", Body: []byte(`{"model":"gpt-4o","max_tokens":1}`)}
+				if env != "" {
+					r.Headers = [][2]string{{"x-environment", env}}
+				}
+				if p.Worker(0).Open(r).Sent {
+					n[env]++
+				}
+			}
+		}
+		if n["ci"] != 30 || n["staging"] != 10 || n["trial"] != 0 || n[""] != 0 {
+			t.Errorf("%v: together more than the 40 of who says nothing, or more than one's share", n)
+		}
+	})
+}
+
+// A member that names the user is found wherever it stands.
+func TestUserBehindManyMembers(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","trust":["all"],"providers":{"openai":{"upstream":"http://openai.test"}},"limits":{"user":{"default":{"rpm":"2","burst":"100%"}}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		n := 0
+		for i := range 10 {
+			body := strings.Repeat(`"p":1,`, 40)
+			if p.Worker(0).Open(request("/openai/v1/chat/completions", "a", fmt.Sprintf(`{"model":"m",%s"user":"u%d"}`, body, i))).Sent {
+				n++
+			}
+		}
+		if n != 10 {
+			t.Errorf("%d of 10 users were told apart", n)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -178,6 +179,51 @@ func TestResponsesStream(t *testing.T) {
 			x.Close()
 			if got := used(t, p, kind); got != 84 {
 				t.Errorf("%s: %d tokens count, want 84", kind, got)
+			}
+		}
+	})
+}
+
+// Of a request that names input which is not in it, usage far above the estimate is believed; of work that goes on in the
+// background, all that was reserved counts.
+func TestUsageBeyondTheBody(t *testing.T) {
+	policy := strings.Replace(onePolicy, "100000", "10000000", 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for name, row := range map[string]struct {
+			request, answer string
+			want            string // what remains of ten million; what the provider does not say counts by the body's length here
+		}{
+			"earlier answers":       {`"previous_response_id":"resp_1","max_output_tokens":16,"input":"hi"`, `{"status":"completed","usage":{"input_tokens":90000,"output_tokens":16}}`, "9909984"},
+			"an image":              {`"max_output_tokens":16,"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://x"}]}]`, `{"usage":{"input_tokens":900000,"output_tokens":0}}`, "9100000"},
+			"no more than is there": {`"previous_response_id":null,"max_output_tokens":16,"input":"hi"`, `{"usage":{"input_tokens":90000,"output_tokens":16}}`, "9999979"},
+			"background":            {`"background":true,"max_output_tokens":50000,"input":"hi"`, `{"status":"queued","background":true,"error":null,"usage":null}`, "9949981"},
+		} {
+			p.Worker(0).Open(request("/openai/v1/responses", name, `{"model":"gpt-5",`+row.request+`}`)).Answer(200, row.answer)
+			p.Sleep(20 * time.Millisecond)
+			x := p.Worker(0).Open(chat(name, "hi", 10_000_000-8))
+			if x.Reply == nil || !strings.Contains(x.Reply.Headers.Get("ratelimit"), ";r="+row.want+";") {
+				t.Errorf("%s: %+v", name, x.Reply)
+			}
+		}
+	})
+}
+
+// Usage is read whatever the answer calls itself.
+func TestUsageInAnyContentType(t *testing.T) {
+	const json, sse = `{"usage":{"prompt_tokens":5,"completion_tokens":7000}}`, "\ufeffdata: {\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7000}}\n\n"
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		for _, row := range [][2]string{
+			{"application/json; charset=utf-8", json}, {"application/vnd.api+json", json}, {"text/json", json}, {"text/plain", " \n" + json}, {"", json},
+			{"application/x-ndjson", json}, {"text/event-stream", sse}, {"", sse[3:]}, {"Text/Event-Stream", sse},
+		} {
+			tenant := fmt.Sprintf("%x", row)
+			x := p.Worker(0).Open(chat(tenant, "hi", 10000))
+			x.Respond(200, false, [2]string{"content-type", row[0]})
+			x.Chunk([]byte(row[1][:1]), false)
+			x.Chunk([]byte(row[1][1:]), true)
+			x.Close()
+			if got := used(t, p, tenant); got != 7005 {
+				t.Errorf("%q: %d tokens count, want 7005", row, got)
 			}
 		}
 	})

@@ -25,15 +25,16 @@ type Stream struct {
 	vm     *VM
 	phase  phase
 
-	headers  [][2]string
-	method   string
-	provider *policy.Provider
-	dialect  dialect.Dialect
-	api      dialect.API
-	identity uint32 // which of the identity headers came
-	doubled  bool   // one of them came twice
-	length   int64  // the body's, as declared; -1 if it is not
-	bytes    int64  // of the body that have come
+	headers   [][2]string
+	method    string
+	provider  *policy.Provider
+	dialect   dialect.Dialect
+	api       dialect.API
+	identity  uint32 // which of the identity headers came
+	doubled   bool   // one of them came twice
+	unmetered bool   // the policy lets the path pass uncounted
+	length    int64  // the body's, as declared; -1 if it is not
+	bytes     int64  // of the body that have come
 
 	reservation policy.Reservation
 	request     dialect.Request
@@ -76,11 +77,8 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 		}
 		s.vm.countDenied(metricShadow, &policy.Refusal{Reason: reason})
 	}
-	switch {
-	case end || !s.api.Metered():
+	if end || !s.api.Metered() {
 		return s.decide(dialect.Request{}, nil)
-	case s.length > s.plugin.policy.Parse || !s.readable():
-		return s.decide(dialect.ByLength(max(s.length, 0)), nil)
 	}
 	return Pause
 }
@@ -93,11 +91,8 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 		return Action(s.phase == refused)
 	}
 	s.bytes = int64(size) // all that is buffered
-	switch {
-	case s.bytes > s.plugin.policy.Parse:
-		return s.decide(dialect.ByLength(max(s.length, s.bytes)), nil)
-	case end:
-		return s.decideBody()
+	if end || s.bytes > s.plugin.policy.Parse {
+		return s.decideBody(end)
 	}
 	return Pause
 }
@@ -108,5 +103,5 @@ func (s *Stream) RequestTrailers() (a Action) {
 	if s.phase != reading {
 		return Action(s.phase == refused)
 	}
-	return s.decideBody()
+	return s.decideBody(true)
 }

@@ -98,6 +98,12 @@ func (c *compiler) who() WhoSpec {
 	return w
 }
 
+// framing are headers that must reach the provider as they are.
+var framing = []string{
+	"content-type", "content-length", "content-encoding", "transfer-encoding", "accept", "accept-encoding", "host", "te", "trailer",
+	"connection", "upgrade", "expect",
+}
+
 func (c *compiler) source(path string, s Source) {
 	if s.Kind != FromHeader {
 		return
@@ -105,6 +111,11 @@ func (c *compiler) source(path string, s Source) {
 	for _, h := range credentials {
 		if s.Arg == h {
 			c.add(path, "write api-key", "header %s holds a credential, which must reach the provider", h)
+		}
+	}
+	for _, h := range framing {
+		if s.Arg == h {
+			c.add(path, "take a header of your own such as x-tenant", "header %s is part of how HTTP or a body is read", h)
 		}
 	}
 	if strings.HasPrefix(s.Arg, ":") {

@@ -33,6 +33,7 @@ const (
 	UnknownPrefix          // no provider has the path's prefix
 	BadIdentity            // an identity header came twice
 	BadPath                // the path has a dot segment behind an escaped slash
+	UnreadableBody         // the body is no JSON object, so that neither model nor tokens can be told
 	numReasons
 )
 
@@ -50,6 +51,7 @@ var reasons = [numReasons]struct {
 	UnknownPrefix:   {"unknown_prefix", 404},
 	BadIdentity:     {"bad_identity", 400},
 	BadPath:         {"bad_path", 400},
+	UnreadableBody:  {"unreadable_body", 400},
 }
 
 func (r Reason) String() string {

@@ -43,10 +43,16 @@ type Outcome struct {
 	Output         int64
 	InputEstimated int64
 	OutputSeen     int64 // counted as it passed
+	References     bool  // the request names input that was not in it
+	Pending        bool  // the answer only says that the work goes on elsewhere
 }
 
-// absurdFactor is how many times more than reserved a call may have used before nobody believes it.
-const absurdFactor = 100
+// absurdFactor is how many times more than reserved a call may have used before nobody believes it. Of a call whose input is
+// not all in its body, maxContext is the bound: no model reads more tokens at once.
+const (
+	absurdFactor = 100
+	maxContext   = 20_000_000
+)
 
 // Charge is what a call counts as in the end: the settlement table of docs/reference.md. keep is the policy's
 // settle.uncertain: keep.
@@ -73,10 +79,16 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 	if o.Output < 0 {
 		said.Output = o.OutputSeen
 	}
+	most := absurdFactor * min(max(counted.In(Tokens), reserved.In(Tokens)), MaxUnits)
+	if o.References {
+		most = max(most, maxContext)
+	}
 	switch {
+	case o.Pending:
+		return Cost{1, input, reserved.Output}, FromEstimate
 	case o.Input < 0 && o.Output < 0:
 		return counted, FromCount
-	case said.In(Tokens) == 0 || said.In(Tokens)/absurdFactor > max(counted.In(Tokens), reserved.In(Tokens)):
+	case said.In(Tokens) == 0 || said.In(Tokens) > most:
 		return counted, FromEstimate
 	case o.Ending == Cut && counted.In(Tokens) > said.In(Tokens):
 		return counted, FromCount

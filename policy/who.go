@@ -68,6 +68,12 @@ func (s Source) MarshalText() ([]byte, error) {
 // NeedsTrust says whether anybody can write what the source reads, so that only trusted callers are believed.
 func (s Source) NeedsTrust() bool { return s.Kind == FromHeader || s.Kind == FromBody }
 
+// Vouches says whether the source's names are such that callers cannot make up as many as they like: credentials are only
+// checked by the provider, and addresses are cheap.
+func (s Source) Vouches() bool {
+	return s.Kind != FromAPIKey && s.Kind != FromSourceIP && s.Kind != FromTraceID
+}
+
 // Unmetered is the paths that pass though their tokens cannot be counted: none (deny), all (allow), or those that match.
 type Unmetered []string
 
