@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sim runs weir's own decisions in virtual time: queues, buckets, shares and rates as they are in production, with
+// nothing but the clock, the network and the provider made up. An experiment gives the same report for the same seed on
+// every machine.
+package sim
