@@ -33,7 +33,7 @@ func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservatio
 	if n == 0 {
 		return false
 	}
-	cost := Cost{n, n * bound.Input, n * bound.Output}
+	cost := Cost{Requests: n, Input: n * bound.Input, Output: n * bound.Output}
 	var d Decision
 	if !l.takeAll(now, path, cost, res, &d) {
 		return false
@@ -56,7 +56,7 @@ func (s *stock) serve(now int64, path *Path, bound Cost, res *Reservation) bool 
 	}
 	*res = s.reservation
 	res.Cost = bound
-	*left = Cost{left.Requests - bound.Requests, left.Input - bound.Input, left.Output - bound.Output}
+	*left = Cost{Requests: left.Requests - bound.Requests, Input: left.Input - bound.Input, Output: left.Output - bound.Output}
 	return true
 }
 
@@ -76,14 +76,14 @@ func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
 			n = min(n, r.meters[k].spareCalls(max(now, r.clock), cost))
 		}
 		if s.Limit.InFlight > 0 {
-			n = min(n, s.Limit.InFlight/8-r.inFlight(now, l.vm)-l.callsOf(s, r.spill))
+			n = min(n, s.Limit.InFlight/8-r.inFlight(now, l.vm)-r.held.inFlight())
 		}
 	}
 	return max(n, 0)
 }
 
 func (s *meterState) spareCalls(now int64, cost Cost) int64 {
-	u := s.dimension().Unit()
+	u := s.unit()
 	units := cost.In(u)
 	if units == 0 {
 		return maxStock

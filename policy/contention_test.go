@@ -34,7 +34,7 @@ func (c *contender) work(yield func(), store *policytest.Store, vm uint64, path 
 		}
 		c.held, c.admitted = append(c.held, res), append(c.admitted, cost)
 		if i%3 == 2 {
-			last, actual := len(c.held)-1, Cost{1, cost.Input, 0}
+			last, actual := len(c.held)-1, Cost{Requests: 1, Input: cost.Input}
 			c.ledger.Settle(1e9, &c.held[last], actual)
 			c.held, c.admitted[len(c.admitted)-1] = c.held[:last], actual
 		}
@@ -62,7 +62,7 @@ func TestLedgerUnderContention(t *testing.T) {
 		for i := range cs {
 			costs := make([]Cost, rapid.IntRange(1, 6).Draw(t, "calls"))
 			for k := range costs {
-				costs[k] = Cost{1, rapid.Int64Range(0, 100).Draw(t, "input"), rapid.Int64Range(0, 100).Draw(t, "output")}
+				costs[k] = Cost{Requests: 1, Input: rapid.Int64Range(0, 100).Draw(t, "input"), Output: rapid.Int64Range(0, 100).Draw(t, "output")}
 			}
 			ample := rapid.Bool().Draw(t, "ample")
 			workers[i] = func(yield func()) { cs[i].work(yield, store, uint64(i+1), path, costs, ample) }
@@ -87,7 +87,7 @@ func checkContenders(t *rapid.T, store *policytest.Store, cs []contender, path *
 		cs[i].ledger.store = store
 		cs[i].ledger.Renew(1e9 + FlushEvery)
 		for _, c := range cs[i].admitted {
-			total = Cost{total.Requests + c.Requests, total.Input + c.Input, total.Output + c.Output}
+			total = Cost{Requests: total.Requests + c.Requests, Input: total.Input + c.Input, Output: total.Output + c.Output}
 		}
 	}
 	for i := range path.Len {
@@ -138,21 +138,21 @@ func TestGivingUp(t *testing.T) {
 	never := func(op, _ string) bool { return op != "set" }
 	var first, second Reservation
 	store.Before = never
-	if d := l.Reserve(1e9, path, Cost{1, 900, 0}, &first); d.Refusal.Reason != CASContention || d.Refusal.Reason.Status() != 429 || store.Sets > maxTries {
+	if d := l.Reserve(1e9, path, Cost{Requests: 1, Input: 900}, &first); d.Refusal.Reason != CASContention || d.Refusal.Reason.Status() != 429 || store.Sets > maxTries {
 		t.Fatalf("%+v", d)
 	}
 	store.Before = nil
-	if d := l.Reserve(1e9, path, Cost{1, 900, 0}, &first); d.Verdict != Admit {
+	if d := l.Reserve(1e9, path, Cost{Requests: 1, Input: 900}, &first); d.Verdict != Admit {
 		t.Fatalf("what was refused was charged: %+v", d)
 	}
 	store.Before = never
 	l.Settle(1e9, &first, Cost{})
 	store.Before = nil
-	if d := l.Reserve(1e9, path, Cost{1, 900, 0}, &second); d.Verdict != Deny {
+	if d := l.Reserve(1e9, path, Cost{Requests: 1, Input: 900}, &second); d.Verdict != Deny {
 		t.Fatal("the refund cannot have arrived")
 	}
 	l.Renew(1e9)
-	if d := l.Reserve(1e9, path, Cost{1, 900, 0}, &second); d.Verdict != Admit {
+	if d := l.Reserve(1e9, path, Cost{Requests: 1, Input: 900}, &second); d.Verdict != Admit {
 		t.Fatalf("the refund is lost: %+v", d)
 	}
 }
@@ -165,7 +165,7 @@ func TestStockExpires(t *testing.T) {
 	var res Reservation
 	sets := func(now int64) int {
 		before := store.Sets
-		if !l.ReserveAmple(now, path, Cost{1, 10, 10}, &res) {
+		if !l.ReserveAmple(now, path, Cost{Requests: 1, Input: 10, Output: 10}, &res) {
 			t.Fatal("not ample")
 		}
 		return store.Sets - before

@@ -31,13 +31,13 @@ func TestOldPolicyKeepsNewDimension(t *testing.T) {
 	both := pathOf(map[Tier]*Limit{TierTenant: meters(MeterSpec{Dimension: RPM, Limit: 30, BurstShare: Whole}, tpm)}, nil)
 	now, n := int64(time.Hour), 0
 	for range 5 {
-		n += admitted(l, now, both, Cost{1, 1, 1}, 5) + admitted(l, now, old, Cost{1, 1, 1}, 1)
+		n += admitted(l, now, both, Cost{Requests: 1, Input: 1, Output: 1}, 5) + admitted(l, now, old, Cost{Requests: 1, Input: 1, Output: 1}, 1)
 	}
-	if n += admitted(l, now, both, Cost{1, 1, 1}, 100); n != 30 {
+	if n += admitted(l, now, both, Cost{Requests: 1, Input: 1, Output: 1}, 100); n != 30 {
 		t.Errorf("%d requests, rpm is 30", n)
 	}
 	now += int64(2 * time.Minute) // nobody asks for requests any more
-	admitted(l, now, old, Cost{1, 1, 1}, 1)
+	admitted(l, now, old, Cost{Requests: 1, Input: 1, Output: 1}, 1)
 	var r loaded
 	if l.load(now, &old.Steps[0], &r); len(r.meters) != 1 {
 		t.Errorf("%d meters after the requests' window", len(r.meters))
@@ -52,9 +52,9 @@ func TestShadowOfAnything(t *testing.T) {
 		shadow.Mode = Shadow
 		now := int64(time.Hour)
 		var r Reservation
-		l.Reserve(now, pathOf(map[Tier]*Limit{TierTenant: shadow}, nil), Cost{1, 10, math.MaxInt64 / 2}, &r)
+		l.Reserve(now, pathOf(map[Tier]*Limit{TierTenant: shadow}, nil), Cost{Requests: 1, Input: 10, Output: math.MaxInt64 / 2}, &r)
 		l.Settle(now+1e9, &r, Cost{Requests: 1})
-		if admitted(l, now+int64(later), pathOf(map[Tier]*Limit{TierTenant: enforced}, nil), Cost{1, 10, 10}, 1) != 1 {
+		if admitted(l, now+int64(later), pathOf(map[Tier]*Limit{TierTenant: enforced}, nil), Cost{Requests: 1, Input: 10, Output: 10}, 1) != 1 {
 			t.Errorf("%v later: refused", later)
 		}
 	}
@@ -68,7 +68,7 @@ func userPath(p *Policy, c Caller) *Path {
 
 func inventedUsers(l *Ledger, now int64, p *Policy, n int) {
 	for i := range n {
-		admitted(l, now, userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("invented", i)}), Cost{1, 1, 1}, 1)
+		admitted(l, now, userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("invented", i)}), Cost{Requests: 1, Input: 1, Output: 1}, 1)
 	}
 }
 
@@ -82,13 +82,13 @@ func TestOverflowIsTakenAlong(t *testing.T) {
 	for i := range 1000 {
 		path := userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("late", i)})
 		var r Reservation
-		l.Reserve(now, path, Cost{1, 0, 0}, &r)
+		l.Reserve(now, path, Cost{Requests: 1}, &r)
 		if !r.spill[0] {
 			continue
 		}
 		n := 0
 		for range 4 { // the slots of the others become free meanwhile
-			n += admitted(l, now, path, Cost{1, 1000, 0}, 100)
+			n += admitted(l, now, path, Cost{Requests: 1, Input: 1000}, 100)
 			now += int64(2 * time.Second)
 		}
 		if n > 6 {
@@ -106,10 +106,10 @@ func TestInventedTenantsStarveNobody(t *testing.T) {
 	l := NewLedger(policytest.NewStore(), 1)
 	now := int64(time.Hour)
 	for i := range 30_000 {
-		admitted(l, now, userPath(p, Caller{Tenant: fmt.Sprint("key-", i), User: "u"}), Cost{1, 1, 1}, 1)
+		admitted(l, now, userPath(p, Caller{Tenant: fmt.Sprint("key-", i), User: "u"}), Cost{Requests: 1, Input: 1, Output: 1}, 1)
 	}
 	for _, c := range []Caller{{Tenant: "acme", User: "alice"}, {Tenant: "globex", User: "bob", Vouched: true}} {
-		if n := admitted(l, now, userPath(p, c), Cost{1, 1, 1}, 100); n != 5 {
+		if n := admitted(l, now, userPath(p, c), Cost{Requests: 1, Input: 1, Output: 1}, 100); n != 5 {
 			t.Errorf("%s: %d requests at once, want a user's burst of 5", c.Tenant, n)
 		}
 	}
@@ -122,8 +122,8 @@ func TestNamingKeepsCounters(t *testing.T) {
 	for _, order := range [][]*Policy{{without, with}, {with, without}} {
 		l := NewLedger(policytest.NewStore(), 1)
 		now := int64(time.Hour)
-		n := admitted(l, now, userPath(order[0], Caller{Tenant: "acme"}), Cost{1, 1, 1}, 12)
-		if n += admitted(l, now, userPath(order[1], Caller{Tenant: "acme"}), Cost{1, 1, 1}, 100); n != 20 {
+		n := admitted(l, now, userPath(order[0], Caller{Tenant: "acme"}), Cost{Requests: 1, Input: 1, Output: 1}, 12)
+		if n += admitted(l, now, userPath(order[1], Caller{Tenant: "acme"}), Cost{Requests: 1, Input: 1, Output: 1}, 100); n != 20 {
 			t.Errorf("%d requests, rpm is 20", n)
 		}
 	}
@@ -148,11 +148,11 @@ func TestNoStockInShortWindows(t *testing.T) {
 		path := pathOf(map[Tier]*Limit{TierTenant: meters(MeterSpec{Dimension: RPS, Limit: 1_000_000, Window: w, BurstShare: Whole, Jitter: 100 * time.Millisecond})}, nil)
 		now := int64(time.Hour)
 		var r Reservation
-		a.ReserveAmple(now, path, Cost{1, 1, 1}, &r)
+		a.ReserveAmple(now, path, Cost{Requests: 1, Input: 1, Output: 1}, &r)
 		now += stockLife - 1
-		n := int64(admitted(b, now, path, Cost{1, 1, 1}, 2_000_000))
+		n := int64(admitted(b, now, path, Cost{Requests: 1, Input: 1, Output: 1}, 2_000_000))
 		for range maxStock - 1 {
-			if a.ReserveAmple(now, path, Cost{1, 1, 1}, &r) {
+			if a.ReserveAmple(now, path, Cost{Requests: 1, Input: 1, Output: 1}, &r) {
 				n++
 			}
 		}

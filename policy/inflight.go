@@ -2,49 +2,51 @@
 
 package policy
 
-// A heldKey names a bucket on which this worker has calls in flight.
-type heldKey struct {
-	tier  Tier
-	spill bool
-	key   Key
-}
+// A heldKey names a bucket on which this worker has calls in flight: the key of its record, or which overflow record it is.
+// Keys are keyed hashes, so that two that are the same by chance are not to be expected.
+type heldKey uint64
 
 // held is how many. The count in shared data is always set from it, never counted up and down, so that an update that got
 // lost is put right by the next one.
 type held struct {
 	step  Step
+	spill bool
 	calls int64
 }
 
 func keyOf(s *Step, spill bool) heldKey {
 	if spill {
-		return heldKey{s.Tier, true, Key(s.Space.letter())<<32 | Key(mix(uint64(s.Owner))%overflowSlots)}
+		return heldKey(mix(uint64(s.Space.letter())<<32 | mix(uint64(s.Owner))%overflowSlots))
 	}
-	return heldKey{s.Tier, false, s.Key}
+	return heldKey(s.Key)
 }
 
-// callsOf is how many calls this worker has in flight on a bucket.
-func (l *Ledger) callsOf(s *Step, spill bool) int64 {
+// heldOf is what this worker has in flight on a bucket; nil if the limit does not count that, or there is none yet.
+func (l *Ledger) heldOf(s *Step, spill bool) *held {
 	if s.Limit.InFlight == 0 {
+		return nil
+	}
+	return l.held[keyOf(s, spill)]
+}
+
+// addCalls counts n more calls in flight on a bucket that limits them. h is what heldOf gave.
+func (l *Ledger) addCalls(h *held, s *Step, spill bool, n int64) {
+	if h == nil {
+		if n <= 0 {
+			return
+		}
+		h = &held{spill: spill}
+		l.held[keyOf(s, spill)] = h
+	}
+	h.step, h.calls = *s, max(h.calls+n, 0)
+}
+
+// inFlight is the calls; h may be nil.
+func (h *held) inFlight() int64 {
+	if h == nil {
 		return 0
 	}
-	if h := l.held[keyOf(s, spill)]; h != nil {
-		return h.calls
-	}
-	return 0
-}
-
-func (l *Ledger) setCalls(s *Step, spill bool, calls int64) {
-	if s.Limit.InFlight == 0 {
-		return
-	}
-	k := keyOf(s, spill)
-	h := l.held[k]
-	if h == nil {
-		h = new(held)
-		l.held[k] = h
-	}
-	h.step, h.calls = *s, max(calls, 0)
+	return h.calls
 }
 
 // RenewEvery is how often, in ns, Renew must be called.
@@ -60,7 +62,7 @@ func (l *Ledger) Renew(now int64) {
 		l.settleNow(now, p)
 	}
 	for k, h := range l.held {
-		p := []settlement{{step: h.step, spill: k.spill}} // of nothing: it only says how many calls there are
+		p := []settlement{{step: h.step, spill: h.spill}} // of nothing: it only says how many calls there are
 		if l.settleStep(now, p) && h.calls == 0 {
 			delete(l.held, k)
 		}

@@ -117,12 +117,13 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost Cost, res *Reservation
 			}
 		}
 		at := r.take(now, cost)
-		calls := l.callsOf(s, r.spill) + cost.Requests
 		if s.Limit.InFlight > 0 {
-			r.hold(now, l.vm, calls, &l.spare)
+			r.hold(now, l.vm, r.held.inFlight()+cost.Requests, &l.spare)
 		}
 		if l.put(now, s, r) {
-			l.setCalls(s, r.spill, calls)
+			if s.Limit.InFlight > 0 {
+				l.addCalls(r.held, s, r.spill, cost.Requests)
+			}
 			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
 			res.path.Len = i + 1
 			return true
@@ -138,7 +139,7 @@ func (r *record) take(now int64, cost Cost) int64 {
 	at := r.tick(now)
 	for i := range r.meters {
 		m := &r.meters[i]
-		m.take(at, cost.In(m.dimension().Unit()))
+		m.take(at, cost.In(m.unit()))
 	}
 	return at
 }
@@ -148,12 +149,17 @@ func (l *Ledger) check(now int64, s *Step, r *loaded, cost Cost, shadow bool, d 
 	now = max(now, r.clock)
 	var worst Refusal
 	for i := range s.Limit.Meters {
-		if f := refusalOf(now, s.Tier, &r.meters[i], cost); f.worse(worst) {
-			worst = f
+		m := &r.meters[i]
+		if wait := m.wait(now, cost.In(m.unit())); wait > 0 {
+			if f := refusalOf(now, s.Tier, m, cost, wait); f.worse(worst) {
+				worst = f
+			}
 		}
 	}
-	if f := l.inFlightRefusal(now, s, r); f.worse(worst) {
-		worst = f
+	if s.Limit.InFlight > 0 {
+		if f := l.inFlightRefusal(now, s, r, cost.Requests); f.worse(worst) {
+			worst = f
+		}
 	}
 	if worst.Reason == None {
 		return
@@ -170,12 +176,8 @@ func (l *Ledger) check(now int64, s *Step, r *loaded, cost Cost, shadow bool, d 
 	}
 }
 
-func refusalOf(now int64, t Tier, m *meterState, cost Cost) Refusal {
-	n := cost.In(m.dimension().Unit())
-	wait := m.wait(now, n)
-	if wait == 0 {
-		return Refusal{}
-	}
+func refusalOf(now int64, t Tier, m *meterState, cost Cost, wait int64) Refusal {
+	n := cost.In(m.unit())
 	f := Refusal{
 		Reason: LimitExceeded, Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window),
 		Burst: m.rate.burst, Need: n, Remaining: m.remaining(now), Wait: time.Duration(wait),
@@ -189,12 +191,9 @@ func refusalOf(now int64, t Tier, m *meterState, cost Cost) Refusal {
 	return f
 }
 
-func (l *Ledger) inFlightRefusal(now int64, s *Step, r *loaded) Refusal {
-	if s.Limit.InFlight == 0 {
-		return Refusal{}
-	}
-	calls := r.inFlight(now, l.vm) + l.callsOf(s, r.spill)
-	if calls < s.Limit.InFlight {
+func (l *Ledger) inFlightRefusal(now int64, s *Step, r *loaded, n int64) Refusal {
+	calls := r.inFlight(now, l.vm) + r.held.inFlight()
+	if calls+n <= s.Limit.InFlight {
 		return Refusal{}
 	}
 	return Refusal{

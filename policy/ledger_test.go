@@ -99,7 +99,7 @@ func (w *world) reserve() {
 		TierProvider: "p",
 	}
 	c := call{worker: rapid.IntRange(0, len(w.workers)-1).Draw(w.t, "worker"), names: names, seen: map[counted]int{}}
-	cost := Cost{1, rapid.Int64Range(0, w.cost).Draw(w.t, "input"), rapid.Int64Range(0, w.cost).Draw(w.t, "output")}
+	cost := Cost{Requests: 1, Input: rapid.Int64Range(0, w.cost).Draw(w.t, "input"), Output: rapid.Int64Range(0, w.cost).Draw(w.t, "output")}
 	path, l := pathOf(w.limits, names), w.workers[c.worker]
 	before := w.remaining()
 	if !l.ReserveAmple(w.now, path, cost, &c.res) && l.Reserve(w.now, path, cost, &c.res).Verdict != Admit {
@@ -124,7 +124,7 @@ func (w *world) settle(i int, partly bool) {
 	w.open = append(w.open[:i], w.open[i+1:]...)
 	var actual Cost
 	if partly {
-		actual = Cost{1, c.res.Cost.Input, rapid.Int64Range(0, c.res.Cost.Output).Draw(w.t, "actual")}
+		actual = Cost{Requests: 1, Input: c.res.Cost.Input, Output: rapid.Int64Range(0, c.res.Cost.Output).Draw(w.t, "actual")}
 	}
 	w.workers[c.worker].Settle(w.now, &c.res, actual)
 	for id, at := range c.seen {
@@ -207,14 +207,14 @@ func TestRefusalNamesTheBindingLimit(t *testing.T) {
 	}
 	path := pathOf(limits, map[Tier]string{TierUser: "u", TierTenant: "a"})
 	var res Reservation
-	if d := l.Reserve(1, path, Cost{1, 500, 400}, &res); d.Verdict != Admit {
+	if d := l.Reserve(1, path, Cost{Requests: 1, Input: 500, Output: 400}, &res); d.Verdict != Admit {
 		t.Fatal(d)
 	}
-	d := l.Reserve(2e9, path, Cost{1, 500, 400}, &res)
+	d := l.Reserve(2e9, path, Cost{Requests: 1, Input: 500, Output: 400}, &res)
 	if f := d.Refusal; f.Tier != TierTenant || f.Dimension != RPM || f.Reason != LimitExceeded || f.Limit != 1 || f.Remaining != 0 || f.Wait < 58*time.Second {
 		t.Errorf("%+v", f)
 	}
-	d = l.Reserve(2e9, path, Cost{1, 500, 3501}, &res)
+	d = l.Reserve(2e9, path, Cost{Requests: 1, Input: 500, Output: 3501}, &res)
 	if f := d.Refusal; f.Reason != RequestTooLarge || f.Tier != TierUser || f.Reason.Status() != 413 {
 		t.Errorf("%+v", f)
 	}
@@ -228,7 +228,7 @@ func TestShadow(t *testing.T) {
 	path := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{TierTenant: "a"})
 	for i, want := range []Reason{None, None, LimitExceeded, LimitExceeded} {
 		var res Reservation
-		if d := l.Reserve(1, path, Cost{1, 400, 0}, &res); d.Verdict != Admit || d.Shadow.Reason != want {
+		if d := l.Reserve(1, path, Cost{Requests: 1, Input: 400}, &res); d.Verdict != Admit || d.Shadow.Reason != want {
 			t.Errorf("%d: %+v", i, d)
 		}
 	}
@@ -285,11 +285,11 @@ func TestClockSteps(t *testing.T) {
 	path := pathOf(map[Tier]*Limit{TierTenant: meters(MeterSpec{Dimension: TPM, Limit: 1000, Burst: 1000})}, map[Tier]string{TierTenant: "a"})
 	var res Reservation
 	now := int64(7200e9)
-	l.Reserve(now, path, Cost{1, 400, 0}, &res)
-	if d := l.Reserve(now-3600e9, path, Cost{1, 600, 0}, &res); d.Verdict != Admit {
+	l.Reserve(now, path, Cost{Requests: 1, Input: 400}, &res)
+	if d := l.Reserve(now-3600e9, path, Cost{Requests: 1, Input: 600}, &res); d.Verdict != Admit {
 		t.Errorf("an hour back: %+v", d)
 	}
-	if d := l.Reserve(now-3600e9+1, path, Cost{1, 100, 0}, &res); d.Verdict != Deny || d.Refusal.Wait > 70*time.Second {
+	if d := l.Reserve(now-3600e9+1, path, Cost{Requests: 1, Input: 100}, &res); d.Verdict != Deny || d.Refusal.Wait > 70*time.Second {
 		t.Errorf("%+v", d)
 	}
 }
@@ -314,7 +314,7 @@ func BenchmarkReserve(b *testing.B) {
 	var res Reservation
 	for b.Loop() {
 		now += 1000
-		if d := l.Reserve(now, path, Cost{1, 100, 100}, &res); d.Verdict != Admit {
+		if d := l.Reserve(now, path, Cost{Requests: 1, Input: 100, Output: 100}, &res); d.Verdict != Admit {
 			b.Fatal(d)
 		}
 		res.path.Len = 0
@@ -332,10 +332,10 @@ func BenchmarkReserveAndSettle(b *testing.B) {
 	var res Reservation
 	for b.Loop() {
 		now += 1000
-		if d := l.Reserve(now, path, Cost{1, 100, 100}, &res); d.Verdict != Admit {
+		if d := l.Reserve(now, path, Cost{Requests: 1, Input: 100, Output: 100}, &res); d.Verdict != Admit {
 			b.Fatal(d)
 		}
-		l.Settle(now, &res, Cost{1, 100, 10})
+		l.Settle(now, &res, Cost{Requests: 1, Input: 100, Output: 10})
 	}
 }
 
@@ -344,10 +344,10 @@ func BenchmarkDeny(b *testing.B) {
 	l, path := benchWorld()
 	path.Steps[0].Limit = meters(MeterSpec{Dimension: RPM, Limit: 1})
 	var res Reservation
-	l.Reserve(1, path, Cost{1, 100, 100}, &res)
+	l.Reserve(1, path, Cost{Requests: 1, Input: 100, Output: 100}, &res)
 	b.ReportAllocs()
 	for b.Loop() {
-		if d := l.Reserve(2, path, Cost{1, 100, 100}, &res); d.Verdict != Deny {
+		if d := l.Reserve(2, path, Cost{Requests: 1, Input: 100, Output: 100}, &res); d.Verdict != Deny {
 			b.Fatal(d)
 		}
 	}

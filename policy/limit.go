@@ -122,6 +122,8 @@ func (m Meter) id() uint64 { return uint64(m.Dimension) | uint64(m.Kind)<<8 }
 
 func (s *meterState) dimension() Dimension { return Dimension(s.id & 0xff) }
 
+func (s *meterState) unit() Unit { return s.dimension().Unit() }
+
 func (s *meterState) ringed() bool { return WindowKind(s.id>>8) != Continuous }
 
 // wait is the time in ns after which n units are admitted, if nobody else takes any; forever if they never are.

@@ -58,7 +58,7 @@ const (
 // settle.uncertain: keep.
 func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 	input := o.InputEstimated
-	counted := Cost{1, input, o.OutputSeen}
+	counted := Cost{Requests: 1, Input: input, Output: o.OutputSeen}
 	switch o.Ending {
 	case NotSent:
 		return Cost{}, FromNothing
@@ -66,13 +66,13 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 		return Cost{Requests: 1}, FromNothing
 	case Broken:
 		if keep {
-			return Cost{1, input, 0}, FromEstimate
+			return Cost{Requests: 1, Input: input}, FromEstimate
 		}
 		return Cost{Requests: 1}, FromNothing
 	case Left: // the provider has the request, and reads it whether anybody waits or not
-		return Cost{1, input, 0}, FromEstimate
+		return Cost{Requests: 1, Input: input}, FromEstimate
 	}
-	said := Cost{1, o.Input, o.Output}
+	said := Cost{Requests: 1, Input: o.Input, Output: o.Output}
 	if o.Input < 0 {
 		said.Input = input
 	}
@@ -85,7 +85,7 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 	}
 	switch {
 	case o.Pending:
-		return Cost{1, input, reserved.Output}, FromEstimate
+		return Cost{Requests: 1, Input: input, Output: reserved.Output}, FromEstimate
 	case o.Input < 0 && o.Output < 0:
 		return counted, FromCount
 	case said.In(Tokens) == 0 || said.In(Tokens) > most:

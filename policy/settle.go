@@ -29,7 +29,9 @@ const maxParked = 1024
 func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 	for i := res.path.Len - 1; i >= 0; i-- {
 		s := &res.path.Steps[i]
-		l.setCalls(s, res.spill[i], l.callsOf(s, res.spill[i])-res.Cost.Requests)
+		if s.Limit.InFlight > 0 {
+			l.addCalls(l.heldOf(s, res.spill[i]), s, res.spill[i], -res.Cost.Requests)
+		}
 		p := settlement{step: *s, spill: res.spill[i], at: res.at[i], was: res.Cost, actual: actual}
 		switch {
 		case p.was == p.actual && s.Limit.InFlight == 0:
@@ -105,7 +107,7 @@ func (l *Ledger) settleStep(now int64, calls []settlement) bool {
 			r.settle(t, &calls[i])
 		}
 		if s.Limit.InFlight > 0 {
-			r.hold(now, l.vm, l.callsOf(s, first.spill), &l.spare)
+			r.hold(now, l.vm, l.heldOf(s, first.spill).inFlight(), &l.spare)
 		}
 		if l.put(now, s, r) {
 			return true
@@ -117,7 +119,7 @@ func (l *Ledger) settleStep(now int64, calls []settlement) bool {
 func (r *record) settle(now int64, p *settlement) {
 	for i := range r.meters {
 		m := &r.meters[i]
-		u := m.dimension().Unit()
+		u := m.unit()
 		m.settle(p.at, now, p.was.In(u), p.actual.In(u))
 	}
 }

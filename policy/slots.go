@@ -91,12 +91,14 @@ type loaded struct {
 	cas   uint32
 	fresh bool // not live yet
 	spill bool // the overflow record
+	held  *held
 }
 
 // load reads the record of a step for use at the time now, fitted to the step's limit. A key without a record gets a fresh
 // one, which store makes live.
 func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	to.fresh = !l.find(now, s, to)
+	to.held = l.heldOf(s, to.spill)
 	if to.fresh {
 		l.inherit(now, s, to)
 	}
