@@ -74,7 +74,8 @@ func Printable(name string) bool {
 
 // limit compiles one limit.
 func (c *compiler) limit(path string, s *LimitSpec) *Limit {
-	l := &Limit{Mode: s.Mode}
+	var meters []Meter
+	var inFlight int64
 	windowed := 0
 	for d, n := range s.counts() {
 		if n == nil {
@@ -86,11 +87,11 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 			continue
 		}
 		if Dimension(d) == InFlight {
-			l.InFlight = int64(*n)
+			inFlight = int64(*n)
 			continue
 		}
 		windowed++
-		l.Meters = append(l.Meters, NewMeter(c.meter(Dimension(d), int64(*n), s)))
+		meters = append(meters, NewMeter(c.meter(Dimension(d), int64(*n), s)))
 	}
 	if s.Burst != nil && s.Burst.Count > 0 && windowed > 1 {
 		c.add(Join(path, "burst"), "write a share of each limit, such as 25%", "a number cannot stand for %d dimensions", windowed)
@@ -99,7 +100,7 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 		c.add(Join(path, "burst"), "write 25%", "a burst of 0 admits nothing")
 	}
 	c.oneOf(Join(path, "scope"), s.Scope, "", "node", "fleet", "central")
-	return l
+	return NewLimit(s.Mode, inFlight, meters...)
 }
 
 func (c *compiler) meter(d Dimension, n int64, s *LimitSpec) MeterSpec {

@@ -8,10 +8,38 @@ import (
 )
 
 // A Limit is what one key of a tier is held to: any number of meters, and calls in flight.
+// Made by [NewLimit].
 type Limit struct {
 	Meters   []Meter
 	InFlight int64 // calls; 0: no limit
 	Mode     Mode
+
+	print uint64 // tells different meters apart; 0: not known
+}
+
+// maxMeters is how many meters a limit may have, and the record of its key.
+const maxMeters = 32
+
+// NewLimit makes a limit. The meters must not change afterwards.
+func NewLimit(mode Mode, inFlight int64, meters ...Meter) *Limit {
+	l := &Limit{Mode: mode, InFlight: inFlight, Meters: meters}
+	h := uint64(len(meters))
+	for _, m := range meters {
+		for _, v := range m.words() {
+			h = mix(h ^ v)
+		}
+	}
+	l.print = max(h, 1)
+	return l
+}
+
+// words are all that a meter is.
+func (m Meter) words() [9]uint64 {
+	r, s := m.rate, m.shape
+	return [...]uint64{
+		m.id(), uint64(r.limit), uint64(r.window), uint64(r.burst), uint64(r.tolerance),
+		uint64(s.width), uint64(s.counts), uint64(s.grain), uint64(s.limit),
+	}
 }
 
 // A Meter is one windowed dimension of a limit, ready for use. Made by [NewMeter].
@@ -83,10 +111,10 @@ func (m Meter) Burst() int64 { return m.rate.burst }
 // ringed says whether the meter has a ring beside its bucket.
 func (m Meter) ringed() bool { return m.Kind != Continuous }
 
-// meter is the index of the meter of a dimension; -1 if there is none.
-func (l *Limit) meter(d Dimension) int {
+// meter is the index of the meter that goes on with the state of that id; -1 if there is none.
+func (l *Limit) meter(id uint64) int {
 	for i := range l.Meters {
-		if l.Meters[i].Dimension == d {
+		if l.Meters[i].id()&sameMeter == id&sameMeter {
 			return i
 		}
 	}
@@ -95,16 +123,17 @@ func (l *Limit) meter(d Dimension) int {
 
 // Scale gives the limit for a share of it, each dimension at least one unit.
 func (l *Limit) Scale(share Share) *Limit {
-	s := &Limit{Mode: l.Mode}
 	part := func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) }
+	var meters []Meter
 	for _, m := range l.Meters {
 		shape := m.shape.resize(part(m.rate.limit))
-		s.Meters = append(s.Meters, newMeter(m.Dimension, m.Kind, m.rate.window, part(m.rate.burst), shape))
+		meters = append(meters, newMeter(m.Dimension, m.Kind, m.rate.window, part(m.rate.burst), shape))
 	}
-	if l.InFlight > 0 {
-		s.InFlight = part(l.InFlight)
+	inFlight := l.InFlight
+	if inFlight > 0 {
+		inFlight = part(inFlight)
 	}
-	return s
+	return NewLimit(l.Mode, inFlight, meters...)
 }
 
 // A meterState is what a record keeps of a meter: its parameters as of the last use, and the counts.
@@ -118,7 +147,11 @@ type meterState struct {
 	ring   ring
 }
 
+// id is the dimension, and the kind of window.
 func (m Meter) id() uint64 { return uint64(m.Dimension) | uint64(m.Kind)<<8 }
+
+// sameMeter is the part of an id that says which of a key's meters it is: its window may change, and it goes on counting.
+const sameMeter = 0xff
 
 func (s *meterState) dimension() Dimension { return Dimension(s.id & 0xff) }
 
@@ -210,7 +243,7 @@ func (s *meterState) fit(now, since int64, m Meter) {
 	}
 	switch {
 	case !s.ringed() && m.ringed():
-		s.ring, s.born = ring{head: now / m.shape.width}, now
+		s.ring, s.born = newRing(now, m.shape), now
 	case s.shape.width != m.shape.width || s.shape.counts != m.shape.counts || s.shape.grain != m.shape.grain:
 		s.ring.refit(now, s.shape, m.shape)
 		s.born = now
@@ -219,5 +252,5 @@ func (s *meterState) fit(now, since int64, m Meter) {
 }
 
 func newMeterState(now int64, m Meter) meterState {
-	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: ring{head: now / m.shape.width}}
+	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: newRing(now, m.shape)}
 }

@@ -16,11 +16,13 @@ type record struct {
 
 type header struct {
 	layout     uint32 // recordLayout
-	state      uint16
+	state      uint8
 	numMeters  uint8
+	ownMeters  uint8 // of them, the first ones are those of the limit that was last applied
 	numHolders uint8
 	key        uint64
-	clock      int64 // ns: the time of the last take
+	clock      int64  // ns: the time of the last take
+	limit      uint64 // what the limit was that was last applied, see [NewLimit]
 }
 
 // A holder is a VM and how many calls it has in flight. A VM sets its own number and never another's, so a release that
@@ -32,7 +34,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650002 // changes with every change of the structs
+	recordLayout = 0x77650003 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -47,7 +49,7 @@ const (
 
 // States of a record, see slots.go.
 const (
-	stateFree uint16 = iota
+	stateFree uint8 = iota
 	statePending
 	stateLive
 )
@@ -96,6 +98,7 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 	for i, m := range l.Meters {
 		r.meters[i] = newMeterState(now, m)
 	}
+	r.ownMeters, r.limit = r.numMeters, l.print
 }
 
 // fit brings r in line with the limit as the policy has it since some time: the limit's meters come first. Meters that the
@@ -104,24 +107,27 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 // memory for the case that the dimensions changed.
 func (r *record) fit(now, since int64, l *Limit, spare *record) {
 	r.rewind(now)
+	if r.limit == l.print && l.print != 0 && r.ownMeters == r.numMeters {
+		return
+	}
 	since = max(since, r.clock)
 	if !r.hasDimensions(now, l) {
 		r.reshape(now, l, spare)
 	}
 	for i, m := range l.Meters {
 		r.meters[i].fit(now, since, m)
-		r.meters[i].seen = now
 	}
+	r.ownMeters, r.limit = uint8(len(l.Meters)), l.print
 }
 
 // hasDimensions says whether the first meters are those of the limit, and none of the others is over.
 func (r *record) hasDimensions(now int64, l *Limit) bool {
-	if len(r.meters) < len(l.Meters) {
+	if int(r.ownMeters) != len(l.Meters) {
 		return false
 	}
 	for i := range r.meters {
 		m := &r.meters[i]
-		if i < len(l.Meters) && m.dimension() != l.Meters[i].Dimension || i >= len(l.Meters) && !m.asked(now) {
+		if i < len(l.Meters) && m.id&sameMeter != l.Meters[i].id()&sameMeter || i >= len(l.Meters) && !m.asked(now) {
 			return false
 		}
 	}
@@ -130,10 +136,14 @@ func (r *record) hasDimensions(now int64, l *Limit) bool {
 
 // reshape puts the meters of the limit first, new ones where there are none, and keeps the others that are still asked for.
 func (r *record) reshape(now int64, l *Limit, spare *record) {
-	var others [numDimensions]*meterState
+	var others [maxMeters]*meterState
 	n := 0
 	for i := range r.meters {
-		if m := &r.meters[i]; l.meter(m.dimension()) < 0 && m.asked(now) && n < len(others) {
+		m := &r.meters[i]
+		if i < int(r.ownMeters) {
+			m.seen = r.clock
+		}
+		if l.meter(m.id) < 0 && m.asked(now) && n < maxMeters-len(l.Meters) {
 			others[n] = m
 			n++
 		}
@@ -145,7 +155,7 @@ func (r *record) reshape(now int64, l *Limit, spare *record) {
 		spare.meters[i] = newMeterState(now, m)
 	}
 	for i := range r.meters {
-		if k := l.meter(r.meters[i].dimension()); k >= 0 {
+		if k := l.meter(r.meters[i].id); k >= 0 {
 			spare.meters[k] = r.meters[i]
 		}
 	}
@@ -216,7 +226,7 @@ func (r *record) hold(now int64, vm uint64, calls int64, spare *record) {
 // grow adds a holder and gives its index.
 func (r *record) grow(spare *record) int {
 	spare.reset(r.key, len(r.meters), len(r.holders)+1)
-	spare.state, spare.clock = r.state, r.clock
+	spare.state, spare.clock, spare.ownMeters, spare.limit = r.state, r.clock, r.ownMeters, r.limit
 	copy(spare.meters, r.meters)
 	copy(spare.holders, r.holders)
 	*r, *spare = *spare, *r

@@ -135,7 +135,7 @@ func (r *record) count(o *loaded) {
 	key, holders := r.key, len(r.holders)
 	r.reset(key, len(o.meters), holders)
 	copy(r.meters, o.meters)
-	r.clock = o.clock
+	r.clock, r.ownMeters, r.limit = o.clock, o.ownMeters, o.limit
 }
 
 // find reads the record of a step, if there is one. If not, to.name is where one may be made, with to.cas.
