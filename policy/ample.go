@@ -33,9 +33,8 @@ func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservatio
 	if n == 0 {
 		return false
 	}
-	cost := Cost{Requests: n, Input: n * bound.Input, Output: n * bound.Output}
 	var d Decision
-	if !l.takeAll(now, path, cost, res, &d) {
+	if !l.takeAll(now, path, bound.Times(n), res, &d) {
 		return false
 	}
 	res.ample = true
@@ -49,15 +48,7 @@ func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservatio
 
 // serve takes a call's cost from the stock, if it is for this path and has enough left.
 func (s *stock) serve(now int64, path *Path, bound Cost, res *Reservation) bool {
-	left := &s.reservation.Cost
-	if now >= s.expires || left.Requests < bound.Requests || left.Input < bound.Input || left.Output < bound.Output ||
-		!s.reservation.path.same(path) {
-		return false
-	}
-	*res = s.reservation
-	res.Cost = bound
-	*left = Cost{Requests: left.Requests - bound.Requests, Input: left.Input - bound.Input, Output: left.Output - bound.Output}
-	return true
+	return now < s.expires && s.reservation.path.same(path) && s.reservation.Split(bound, res)
 }
 
 // spareCalls is how many calls of the cost, up to maxStock, all limits of the path admit and stay hardly used; 0: not even one.

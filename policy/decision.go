@@ -23,17 +23,19 @@ type Reason uint8
 
 // Reasons.
 const (
-	None            Reason = iota
-	LimitExceeded          // a limit does not have what the request needs, for now
-	QuotaExhausted         // the same for a limit of a day or longer, and for more than a minute
-	RequestTooLarge        // it asks for more than a limit ever admits
-	CASContention          // too many workers at one bucket at once
-	Internal               // weir failed
-	NotMetered             // the path or upgrade cannot be metered, and the policy does not name it
-	UnknownPrefix          // no provider has the path's prefix
-	BadIdentity            // an identity header came twice
-	BadPath                // the path has a dot segment behind an escaped slash
-	UnreadableBody         // the body is no JSON object, so that neither model nor tokens can be told
+	None                 Reason = iota
+	LimitExceeded               // a limit does not have what the request needs, for now
+	QuotaExhausted              // the same for a limit of a day or longer, and for more than a minute
+	RequestTooLarge             // it asks for more than a limit ever admits
+	CASContention               // too many workers at one bucket at once
+	Internal                    // weir failed
+	NotMetered                  // the path or upgrade cannot be metered, and the policy does not name it
+	UnknownPrefix               // no provider has the path's prefix
+	BadIdentity                 // an identity header came twice
+	BadPath                     // the path has a dot segment behind an escaped slash
+	RetryBudgetExhausted        // the request tree has used up its retries
+	FanoutRefused               // not all branches of a fan-out fit
+	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
 	numReasons
 )
 
@@ -52,6 +54,9 @@ var reasons = [numReasons]struct {
 	BadIdentity:     {"bad_identity", 400},
 	BadPath:         {"bad_path", 400},
 	UnreadableBody:  {"unreadable_body", 400},
+
+	RetryBudgetExhausted: {"retry_budget_exhausted", 429},
+	FanoutRefused:        {"fanout_refused", 429},
 }
 
 func (r Reason) String() string {
@@ -93,6 +98,7 @@ type Decision struct {
 	Verdict Verdict
 	Refusal Refusal
 	Shadow  Refusal
+	Fits    int64 // of a fan-out that was refused: how many branches would be admitted
 }
 
 // inFlightWait is what a caller is told to wait for a slot in flight; nobody knows when one will be free.

@@ -16,6 +16,7 @@ type Ledger struct {
 	held   map[heldKey]*held
 	stocks [64]stock
 	later  []settlement // until the next Flush
+	wall   int64        // what the wall clock is ahead of the clock of decisions, ns
 
 	flushing bool
 	parked   []settlement // until the next Renew
@@ -39,6 +40,10 @@ const (
 func NewLedger(store Store, vm uint64) *Ledger {
 	return &Ledger{store: store, vm: vm, held: map[heldKey]*held{}}
 }
+
+// SetWall tells the time of the wall clock, in ns since 1970, which only fixed windows go by. It should be told now and then:
+// the difference between the two clocks changes when the wall clock is put right.
+func (l *Ledger) SetWall(now, wall int64) { l.wall = wall - now }
 
 // A Step is one bucket that a request has to pass.
 type Step struct {
@@ -185,7 +190,9 @@ func refusalOf(now int64, t Tier, m *meterState, cost Cost, wait int64) Refusal 
 	switch {
 	case wait == forever:
 		f.Reason = RequestTooLarge
-	case f.Window >= quotaWindow && f.Wait > quotaWait:
+	case m.unit() == Retries:
+		f.Reason = RetryBudgetExhausted
+	case m.kind() == Stock, f.Window >= quotaWindow && f.Wait > quotaWait:
 		f.Reason = QuotaExhausted
 	}
 	return f

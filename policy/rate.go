@@ -68,6 +68,15 @@ func mulDivUp(a, b, c int64) int64 {
 	return int64(min(q, forever))
 }
 
+// satMul is a*b for a, b >= 0, at most forever.
+func satMul(a, b int64) int64 {
+	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
+	if hi > 0 || lo > forever {
+		return forever
+	}
+	return int64(lo)
+}
+
 // satAdd is a+b for b >= 0, at most forever.
 func satAdd(a, b int64) int64 {
 	if a > forever-b {

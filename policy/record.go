@@ -34,7 +34,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650003 // changes with every change of the structs
+	recordLayout = 0x77650004 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -105,11 +105,20 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 // limit does not have stay behind them, and are charged like the others, until nobody has asked for them for their window:
 // a request that began under another policy, or a stranger in the same overflow record, must not wipe them out. spare is
 // memory for the case that the dimensions changed.
-func (r *record) fit(now, since int64, l *Limit, spare *record) {
+func (r *record) fit(now, wall, since int64, l *Limit, spare *record) {
 	r.rewind(now)
-	if r.limit == l.print && l.print != 0 && r.ownMeters == r.numMeters {
-		return
+	if r.limit != l.print || r.ownMeters != r.numMeters {
+		r.change(now, since, l, spare)
 	}
+	if l.rolls {
+		for i, m := range l.Meters {
+			r.meters[i].roll(now, wall, m)
+		}
+	}
+}
+
+// change is fit for a record that may have been used under another limit.
+func (r *record) change(now, since int64, l *Limit, spare *record) {
 	since = max(since, r.clock)
 	if !r.hasDimensions(now, l) {
 		r.reshape(now, l, spare)
@@ -178,6 +187,8 @@ func (r *record) rewind(now int64) {
 		m.bucket.n = 0
 		m.bucket.note(now, 0)
 		m.ring.refit(now, m.shape, m.shape)
+		m.counter.opened -= lead
+		m.counter.closes -= lead
 		m.born, m.seen = now, now
 	}
 	for i := range r.holders {

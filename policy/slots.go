@@ -102,7 +102,7 @@ func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	if to.fresh {
 		l.inherit(now, s, to)
 	}
-	to.fit(now, s.Since, s.Limit, &l.spare)
+	to.fit(now, l.wall, s.Since, s.Limit, &l.spare)
 }
 
 // inherit makes the record of a key that has none where it is looked for. If the key has been counted elsewhere, because no

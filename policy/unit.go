@@ -31,6 +31,8 @@ const (
 	Tokens        // input and output
 	InputTokens
 	OutputTokens
+	Retries // requests that were sent before, by whomever
+	Spend   // micro-dollars
 )
 
 // A Dimension is one way in which a limit counts: a unit and the length of a window, or requests in flight.
@@ -47,8 +49,19 @@ const (
 	TPD
 	ITPM
 	OTPM
+	USDPerDay
+	USDPerMonth
+	TreeTokens // of a request tree, in all
+	TreeCalls
+	TreeRetries
 	InFlight
 	numDimensions
+)
+
+// A Day and a Month are windows. A Month that is fixed is one of the calendar.
+const (
+	Day   = 24 * time.Hour
+	Month = 30 * Day
 )
 
 var dimensions = [numDimensions]struct {
@@ -56,16 +69,21 @@ var dimensions = [numDimensions]struct {
 	unit   Unit
 	window time.Duration
 }{
-	RPS:      {"rps", Requests, time.Second},
-	RPM:      {"rpm", Requests, time.Minute},
-	RPH:      {"rph", Requests, time.Hour},
-	RPD:      {"rpd", Requests, 24 * time.Hour},
-	TPM:      {"tpm", Tokens, time.Minute},
-	TPH:      {"tph", Tokens, time.Hour},
-	TPD:      {"tpd", Tokens, 24 * time.Hour},
-	ITPM:     {"itpm", InputTokens, time.Minute},
-	OTPM:     {"otpm", OutputTokens, time.Minute},
-	InFlight: {"in_flight", Requests, 0},
+	RPS:         {"rps", Requests, time.Second},
+	RPM:         {"rpm", Requests, time.Minute},
+	RPH:         {"rph", Requests, time.Hour},
+	RPD:         {"rpd", Requests, Day},
+	TPM:         {"tpm", Tokens, time.Minute},
+	TPH:         {"tph", Tokens, time.Hour},
+	TPD:         {"tpd", Tokens, Day},
+	ITPM:        {"itpm", InputTokens, time.Minute},
+	OTPM:        {"otpm", OutputTokens, time.Minute},
+	USDPerDay:   {"usd_per_day", Spend, Day},
+	USDPerMonth: {"usd_per_month", Spend, Month},
+	TreeTokens:  {"tokens", Tokens, 0},
+	TreeCalls:   {"calls", Requests, 0},
+	TreeRetries: {"retries", Retries, 0},
+	InFlight:    {"in_flight", Requests, 0},
 }
 
 func (d Dimension) String() string {
@@ -78,7 +96,7 @@ func (d Dimension) String() string {
 // Unit is what the dimension counts.
 func (d Dimension) Unit() Unit { return dimensions[d].unit }
 
-// Window is the length that the dimension's name stands for; 0 for in flight.
+// Window is the length that the dimension's name stands for; 0 for in flight, and for trees, whose policy says it.
 func (d Dimension) Window() time.Duration { return dimensions[d].window }
 
 // A WindowKind says in what sense a limit holds over its window.
@@ -88,11 +106,13 @@ type WindowKind uint8
 const (
 	Sliding    WindowKind = iota // never more than the limit in any window; the default
 	Continuous                   // a bucket that refills all the time, as OpenAI's and Anthropic's limits do
-	Fixed                        // windows that start at fixed times; held as sliding, which is never more
+	Fixed                        // windows that begin at fixed times of the clock, see [Calendar]
+	Subwindows                   // sliding, and requests also in each 10 s and each second, as Azure judges them
+	Stock                        // used up, not refilled, until its time is over: a request tree's
 	numWindowKinds
 )
 
-var windowKindNames = [numWindowKinds]string{"sliding", "continuous", "fixed"}
+var windowKindNames = [numWindowKinds]string{"sliding", "continuous", "fixed", "subwindows", "stock"}
 
 func (k WindowKind) String() string { return nameOf(windowKindNames[:], k) }
 
@@ -129,6 +149,8 @@ type Cost struct {
 	Requests int64
 	Input    int64 // tokens
 	Output   int64 // tokens
+	Retries  int64 // of the requests, how many were sent before
+	Spend    int64 // micro-dollars
 }
 
 // In gives the cost in one unit.
@@ -140,7 +162,26 @@ func (c Cost) In(u Unit) int64 {
 		return satAdd(c.Input, c.Output)
 	case InputTokens:
 		return c.Input
-	default:
+	case OutputTokens:
 		return c.Output
+	case Retries:
+		return c.Retries
+	default:
+		return c.Spend
 	}
+}
+
+// Times is the cost of n such calls.
+func (c Cost) Times(n int64) Cost {
+	return Cost{satMul(c.Requests, n), satMul(c.Input, n), satMul(c.Output, n), satMul(c.Retries, n), satMul(c.Spend, n)}
+}
+
+// Minus takes another cost off.
+func (c Cost) Minus(o Cost) Cost {
+	return Cost{c.Requests - o.Requests, c.Input - o.Input, c.Output - o.Output, c.Retries - o.Retries, c.Spend - o.Spend}
+}
+
+// Covers says whether another cost fits in.
+func (c Cost) Covers(o Cost) bool {
+	return c.Requests >= o.Requests && c.Input >= o.Input && c.Output >= o.Output && c.Retries >= o.Retries && c.Spend >= o.Spend
 }
