@@ -78,7 +78,7 @@ func (d Dialect) limitHeaders(p *Reply, r *Refusal) {
 		return
 	}
 	p.add("ratelimit", name+";r="+left+";t="+strconv.FormatInt(ceilSeconds(r.Wait), 10))
-	if r.Dimension == policy.InFlight {
+	if u := r.Dimension.Unit(); r.Dimension == policy.InFlight || u == policy.Retries || u == policy.Spend {
 		return
 	}
 	switch d {

@@ -60,8 +60,12 @@ func message(r *Refusal) string {
 	case policy.LimitExceeded, policy.QuotaExhausted:
 		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + "."
 	case policy.RequestTooLarge:
-		s = who + "the request needs " + count(r.Need) + ", and the " + r.Tier.String() + " limit of " + amount(r) +
+		s = who + "the request needs " + quantity(r, r.Need) + ", and the " + r.Tier.String() + " limit of " + amount(r) +
 			" never admits more than that. Make it smaller, or declare less output."
+	case policy.RetryBudgetExhausted:
+		s = who + "the request tree has used up its " + quantity(r, r.Limit) + "."
+	case policy.FanoutRefused:
+		s = who + "not all branches fit the " + r.Tier.String() + " limit of " + amount(r) + "."
 	case policy.CASContention:
 		s = who + "too many requests at the same bucket at once."
 	case policy.NotMetered:
@@ -91,12 +95,27 @@ func message(r *Refusal) string {
 
 // amount says a limit in words: 10000 tokens in 1m0s (tpm).
 func amount(r *Refusal) string {
-	n := count(r.Limit)
 	if r.Dimension == policy.InFlight {
-		return n + " requests in flight (in_flight)"
+		return count(r.Limit) + " requests in flight (in_flight)"
 	}
-	unit := [...]string{" requests", " tokens", " input tokens", " output tokens"}[r.Dimension.Unit()]
-	return n + unit + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
+	return quantity(r, r.Limit) + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
+}
+
+// quantity says so many units of what the limit counts.
+func quantity(r *Refusal, n int64) string {
+	switch r.Dimension.Unit() {
+	case policy.Requests:
+		return count(n) + " requests"
+	case policy.InputTokens:
+		return count(n) + " input tokens"
+	case policy.OutputTokens:
+		return count(n) + " output tokens"
+	case policy.Retries:
+		return count(n) + " retries"
+	case policy.Spend:
+		return "$" + strconv.FormatFloat(float64(n)/1e6, 'f', -1, 64)
+	}
+	return count(n) + " tokens"
 }
 
 // left says what of a limit is left, so that who reads it sees why what it has is not enough.
@@ -104,9 +123,15 @@ func left(r *Refusal) string {
 	if r.Dimension == policy.InFlight {
 		return " is reached"
 	}
-	s := " has " + count(max(r.Remaining, 0)) + " left for now, and the request needs " + count(r.Need)
+	number := func(n int64) string {
+		if r.Dimension.Unit() == policy.Spend {
+			return quantity(r, n)
+		}
+		return count(n)
+	}
+	s := " has " + number(max(r.Remaining, 0)) + " left for now, and the request needs " + number(r.Need)
 	if r.Burst < r.Limit {
-		s = ", of which " + count(r.Burst) + " may come at once," + s
+		s = ", of which " + number(r.Burst) + " may come at once," + s
 	}
 	return s
 }

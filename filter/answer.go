@@ -96,11 +96,13 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
-	if !s.api.Metered() {
-		c.Input, c.Output = 0, 0
-	}
 	s.vm.countEnding(o.Ending, source)
-	return c
+	if !s.api.Metered() {
+		return policy.Cost{Requests: c.Requests}
+	}
+	charged := s.rating.Cost(policy.TokenCounts{Input: c.Input, Output: c.Output})
+	charged.Requests = c.Requests
+	return charged
 }
 
 // estimated is the input by the best that is known. What was reserved is it where it was counted.

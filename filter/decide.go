@@ -44,6 +44,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	ask := asker{host: s.vm.host, policy: p, stream: s, member: member}
 	caller := ask.caller()
 	model, _ := s.provider.Models.Lookup(q.Model)
+	s.rating = p.Rating(q.Model)
 	var path policy.Path
 	p.Path(&path, model, &caller)
 	now := s.vm.host.Now()
@@ -81,16 +82,14 @@ func (s *Stream) saysUsage(q *dialect.Request) bool {
 
 // cost is what is reserved for a request.
 func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) policy.Cost {
-	c := policy.Cost{Requests: 1}
 	if !s.api.Metered() {
-		return c
+		return policy.Cost{Requests: 1}
 	}
-	c.Input = q.Input
-	c.Output = s.plugin.policy.OutputBound(path, m, q.Input, q.Output)
+	t := policy.TokenCounts{Input: q.Input, Output: s.plugin.policy.OutputBound(path, m, q.Input, q.Output)}
 	if q.How == dialect.Length {
-		c.Input = s.plugin.policy.GuessedInput(path, q.Input, c.Output)
+		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
 	}
-	return c
+	return s.rating.Cost(t)
 }
 
 // send lets a request go that was admitted.

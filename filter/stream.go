@@ -37,6 +37,7 @@ type Stream struct {
 	bytes     int64  // of the body that have come
 
 	reservation policy.Reservation
+	rating      policy.Rating
 	request     dialect.Request
 	answer      dialect.Answer
 	status      int

@@ -50,6 +50,7 @@ func (v *VM) Tick() {
 	}
 	if now-v.told >= tellEvery {
 		v.told = now
+		v.ledger.SetWall(now, v.host.Wall().UnixNano())
 		v.flush()
 	}
 }
@@ -82,6 +83,7 @@ func (v *VM) Configure(config []byte) (p *Plugin, err error) {
 		return nil, err
 	}
 	compiled.Since = v.host.Now()
+	v.ledger.SetWall(compiled.Since, v.host.Wall().UnixNano())
 	p = &Plugin{vm: v, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}}
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)

@@ -88,6 +88,7 @@ func (c *compiler) compile() *Policy {
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)
+	c.ratings(p)
 	c.slots(p)
 	c.providers(p)
 	return p

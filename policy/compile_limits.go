@@ -2,7 +2,11 @@
 
 package policy
 
-import "time"
+import (
+	"cmp"
+	"math"
+	"time"
+)
 
 // limits compiles the limits of all tiers but the provider's.
 func (c *compiler) limits(p *Policy) {
@@ -10,6 +14,7 @@ func (c *compiler) limits(p *Policy) {
 	p.tenant = c.limitMap("limits.tenant", l.Tenant)
 	p.user = c.limitMap("limits.user", l.User)
 	p.tool = c.limitMap("limits.tool", l.Tool)
+	p.tree = c.trees(l.Tree)
 	p.environments = l.Environment
 	p.environment = map[string]*Limit{}
 	for _, name := range sortedKeys(l.Environment) {
@@ -33,14 +38,22 @@ func (s *LimitSpec) limits() bool {
 			return true
 		}
 	}
-	return s.USDPerDay != 0 || s.USDPerMonth != 0
+	return false
 }
 
+// counts are the limits by dimension; money in micro-dollars.
 func (s *LimitSpec) counts() [numDimensions]*Count {
 	return [numDimensions]*Count{
 		RPS: s.RPS, RPM: s.RPM, RPH: s.RPH, RPD: s.RPD, TPM: s.TPM, TPH: s.TPH, TPD: s.TPD, ITPM: s.ITPM, OTPM: s.OTPM,
-		InFlight: s.InFlight,
+		USDPerDay: micros(s.USDPerDay), USDPerMonth: micros(s.USDPerMonth), InFlight: s.InFlight,
 	}
+}
+
+func micros(dollars float64) *Count {
+	if dollars == 0 {
+		return nil
+	}
+	return new(Count(math.Round(min(max(dollars, 0), MaxUnits) * 1e6)))
 }
 
 func (c *compiler) limitMap(path string, specs map[string]*LimitSpec) map[string]*Limit {
@@ -82,6 +95,10 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 			continue
 		}
 		field := Join(path, Dimension(d).String())
+		if (*n < 1 || *n > MaxUnits) && Dimension(d).Unit() == Spend {
+			c.add(field, "write US dollars, such as 200", "not between a millionth and a million")
+			continue
+		}
 		if *n < 1 || *n > MaxUnits {
 			c.add(field, "write 1 or more, or leave it out for no limit", "%d is not between 1 and %d", *n, int64(MaxUnits))
 			continue
@@ -91,7 +108,7 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 			continue
 		}
 		windowed++
-		meters = append(meters, NewMeter(c.meter(Dimension(d), int64(*n), s)))
+		meters = append(meters, c.meter(path, Dimension(d), int64(*n), s).Meters()...)
 	}
 	if s.Burst != nil && s.Burst.Count > 0 && windowed > 1 {
 		c.add(Join(path, "burst"), "write a share of each limit, such as 25%", "a number cannot stand for %d dimensions", windowed)
@@ -103,13 +120,49 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 	return NewLimit(s.Mode, inFlight, meters...)
 }
 
-func (c *compiler) meter(d Dimension, n int64, s *LimitSpec) MeterSpec {
-	m := MeterSpec{Dimension: d, Limit: n, Jitter: c.jitter}
+func (c *compiler) meter(path string, d Dimension, n int64, s *LimitSpec) MeterSpec {
+	m := MeterSpec{Dimension: d, Limit: n, Jitter: c.jitter, Calendar: c.calendar(Join(path, "reset"), s.Reset)}
 	if s.Window != nil {
 		m.Kind, m.Window = s.Window.Kind, time.Duration(s.Window.Length)
+	}
+	if s.Reset != nil && m.Window == 0 && d.Window() >= Day {
+		m.Kind = Fixed
 	}
 	if s.Burst != nil {
 		m.Burst, m.BurstShare = int64(s.Burst.Count), s.Burst.Share
 	}
 	return m
 }
+
+// trees compiles the budgets of request trees.
+func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
+	m := make(map[string]*Limit, len(specs))
+	for _, name := range sortedKeys(specs) {
+		path, s := Join("limits.tree", name), specs[name]
+		c.name(path, name, MaxName)
+		if s == nil || *s == (TreeSpec{TTL: s.TTL, Floor: s.Floor}) {
+			c.add(path, "write {calls: 60, ttl: 30m}", "no limit")
+			continue
+		}
+		ttl := cmp.Or(time.Duration(s.TTL), defaultTreeTTL)
+		if ttl < time.Second || ttl > MaxWindow {
+			c.add(Join(path, "ttl"), "write 30m", "%v is not between 1s and %v", ttl, MaxWindow)
+		}
+		var meters []Meter
+		for _, b := range []struct {
+			d Dimension
+			n Count
+		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, s.Retries}} {
+			if b.n > MaxUnits {
+				c.add(Join(path, b.d.String()), "write less", "%d is more than %d", b.n, int64(MaxUnits))
+			} else if b.n > 0 {
+				meters = append(meters, NewMeter(MeterSpec{Dimension: b.d, Kind: Stock, Limit: int64(b.n), Window: ttl}))
+			}
+		}
+		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
+	}
+	return m
+}
+
+// defaultTreeTTL is how long a request tree may live if the policy does not say.
+const defaultTreeTTL = 30 * time.Minute

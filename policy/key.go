@@ -25,7 +25,7 @@ func NewHasher(secret [16]byte) Hasher {
 
 // Key hashes the names, widest first, so that "a", "b/c" and "a/b", "c" differ. It is never 0.
 func (h Hasher) Key(t Tier, names ...string) Key {
-	var buf [1 + 4*(1+MaxName)]byte
+	var buf [1 + 3*(1+MaxName)]byte
 	b := append(buf[:0], byte(t))
 	for _, n := range names {
 		b = append(b, byte(len(n)))

@@ -27,6 +27,9 @@ type Policy struct {
 	tenant       map[string]*Limit
 	user         map[string]*Limit
 	tool         map[string]*Limit
+	tree         map[string]*Limit
+	prices       Patterns[PriceSpec]
+	weights      Patterns[*WeightSpec]
 }
 
 // A Provider is an upstream account.
@@ -64,6 +67,8 @@ const defaultName = "default"
 type Caller struct {
 	Environment, Tenant, User, Tool string
 
+	Tree string // within the user; empty: the request belongs to none
+
 	Vouched bool   // the tenant is not one that anybody can make up
 	Base    string // the environment that the caller would be in without its own word; its limits hold, too
 }
@@ -79,6 +84,8 @@ func (c *Caller) Key(t Tier) string {
 		return c.User
 	case TierTool:
 		return c.Tool
+	case TierTree:
+		return c.Tree
 	}
 	return ""
 }
@@ -100,10 +107,12 @@ func (p *Policy) Uses(t Tier) bool {
 	switch t {
 	case TierTool:
 		return len(p.tool) > 0
+	case TierTree:
+		return len(p.tree) > 0
 	case TierUser:
-		return len(p.user) > 0
+		return len(p.user) > 0 || len(p.tree) > 0
 	case TierTenant:
-		return len(p.tenant) > 0 || len(p.user) > 0
+		return len(p.tenant) > 0 || p.Uses(TierUser)
 	case TierEnvironment:
 		return len(p.environments) > 0
 	}
@@ -130,7 +139,7 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 	}
 }
 
-// tenantPath adds the buckets of the user and of the tenant.
+// tenantPath adds the buckets of the tree, the user and the tenant.
 func (p *Policy) tenantPath(to *Path, c *Caller) {
 	if !p.Uses(TierTenant) {
 		return
@@ -138,6 +147,10 @@ func (p *Policy) tenantPath(to *Path, c *Caller) {
 	tenant := p.Hasher.Key(TierTenant, c.Tenant)
 	limit, named := limitOf(p.tenant, c.Tenant)
 	space := Space{Vouched: c.Vouched || named}
+	if len(p.tree) > 0 && c.Tree != "" {
+		limit, _ := limitOf(p.tree, c.Tree)
+		p.add(to, Step{Tier: TierTree, Space: space, Key: p.Hasher.Key(TierTree, c.Tenant, c.User, c.Tree), Owner: tenant, Limit: limit})
+	}
 	if len(p.user) > 0 {
 		space := space
 		limit := p.user[c.Tenant+"/"+c.User]

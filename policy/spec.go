@@ -17,7 +17,8 @@ type Spec struct {
 	Routes     []RouteSpec             `json:"routes,omitempty" weir:"later"`
 	Output     OutputSpec              `json:"output,omitzero"`
 	Families   map[string]string       `json:"families,omitempty"`
-	Prices     map[string]PriceSpec    `json:"prices,omitempty" weir:"later"`
+	Prices     map[string]PriceSpec    `json:"prices,omitempty"`
+	Weights    map[string]WeightSpec   `json:"weights,omitempty" weir:"later"`
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero" weir:"later"`
@@ -55,9 +56,10 @@ type LimitSpec struct {
 	ITPM        *Count  `json:"itpm,omitempty"`
 	OTPM        *Count  `json:"otpm,omitempty"`
 	InFlight    *Count  `json:"in_flight,omitempty"`
-	USDPerDay   float64 `json:"usd_per_day,omitempty" weir:"later"`
-	USDPerMonth float64 `json:"usd_per_month,omitempty" weir:"later"`
+	USDPerDay   float64 `json:"usd_per_day,omitempty"`
+	USDPerMonth float64 `json:"usd_per_month,omitempty"`
 	Window      *Window `json:"window,omitempty"`
+	Reset       *Reset  `json:"reset,omitempty"`
 	Burst       *Burst  `json:"burst,omitempty"`
 	Scope       string  `json:"scope,omitempty" weir:"later"`
 	Mode        Mode    `json:"mode,omitzero"`
@@ -146,11 +148,21 @@ type OutputSpec struct {
 	Cap     string `json:"cap,omitempty" weir:"later"`
 }
 
-// PriceSpec is US dollars per million tokens.
+// PriceSpec is US dollars per million tokens. Without prices of their own, cached and image tokens cost what input does, and
+// reasoning what output does.
 type PriceSpec struct {
-	Input  float64 `json:"input,omitempty"`
-	Cached float64 `json:"cached,omitempty"`
-	Output float64 `json:"output,omitempty"`
+	Input     float64 `json:"input,omitempty"`
+	Cached    float64 `json:"cached,omitempty" weir:"later"`
+	Image     float64 `json:"image,omitempty" weir:"later"`
+	Output    float64 `json:"output,omitempty"`
+	Reasoning float64 `json:"reasoning,omitempty" weir:"later"`
+}
+
+// WeightSpec is what share of tokens of a kind counts toward limits; all of them without.
+type WeightSpec struct {
+	Cached    *Share `json:"cached,omitempty"`
+	Image     *Share `json:"image,omitempty"`
+	Reasoning *Share `json:"reasoning,omitempty"`
 }
 
 // BodySpec bounds what of a body is read.

@@ -114,14 +114,14 @@ type Window struct {
 // UnmarshalText reads a window.
 func (w *Window) UnmarshalText(b []byte) error {
 	for i, n := range windowKindNames {
-		if n == string(b) {
+		if n == string(b) && WindowKind(i) != Stock {
 			*w = Window{Kind: WindowKind(i)}
 			return nil
 		}
 	}
 	var d Duration
 	if err := d.UnmarshalText(b); err != nil || d < Duration(time.Millisecond) || time.Duration(d) > MaxWindow {
-		return fmt.Errorf("%q is no window: write sliding, continuous, fixed, or a length of 1ms to 31d", b)
+		return fmt.Errorf("%q is no window: write sliding, continuous, fixed, subwindows, or a length of 1ms to 31d", b)
 	}
 	*w = Window{Length: d}
 	return nil

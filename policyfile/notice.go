@@ -52,6 +52,7 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 		}
 		for model, l := range p.Models {
 			r.unreached(policy.Join(path, model), l)
+			r.unpriced(policy.Join(path, model), l, s)
 		}
 	}
 	if s.Secret == "" {
@@ -60,22 +61,36 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 	if len(s.Trust) == 0 {
 		r.nobody(s, &p.Who)
 	}
-	r.tier("limits.tenant", s.Limits.Tenant)
-	r.tier("limits.user", s.Limits.User)
-	r.tier("limits.tool", s.Limits.Tool)
+	r.tier(s, "limits.tenant", s.Limits.Tenant)
+	r.tier(s, "limits.user", s.Limits.User)
+	r.tier(s, "limits.tool", s.Limits.Tool)
 	for name, e := range s.Limits.Environment {
-		r.tier("limits.environment", map[string]*policy.LimitSpec{name: &e.LimitSpec})
+		r.tier(s, "limits.environment", map[string]*policy.LimitSpec{name: &e.LimitSpec})
 	}
 }
 
 // tier notes what is of no use in the limits of a tier.
-func (r *reader) tier(path string, limits map[string]*policy.LimitSpec) {
+func (r *reader) tier(s *policy.Spec, path string, limits map[string]*policy.LimitSpec) {
 	for name, l := range limits {
 		path := policy.Join(path, name)
 		r.unreached(path, l)
+		r.unpriced(path, l, s)
 		if l.MaxOutput != nil {
 			r.notice(policy.Join(path, "max_output"), "does nothing here; it belongs to a provider's models")
 		}
+	}
+}
+
+// unpriced notes limits in money where nothing has a price.
+func (r *reader) unpriced(path string, l *policy.LimitSpec, s *policy.Spec) {
+	if len(s.Prices) > 0 {
+		return
+	}
+	if l.USDPerDay > 0 {
+		r.notice(policy.Join(path, "usd_per_day"), "nothing costs anything until prices says so")
+	}
+	if l.USDPerMonth > 0 {
+		r.notice(policy.Join(path, "usd_per_month"), "nothing costs anything until prices says so")
 	}
 }
 

@@ -64,6 +64,7 @@ func Parse(name string, data []byte) (*Result, error) {
 	}
 	spec := new(policy.Spec)
 	r.root(root, spec)
+	zones(spec)
 	p := r.compile(spec)
 	if err := r.err(); err != nil {
 		return nil, err

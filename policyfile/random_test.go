@@ -63,6 +63,9 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		p.Prefix = fmt.Sprintf("/p%d", len(name)*100+strings.Index(strings.Join(names, " "), name))
 		s.Providers[name] = p
 	}
+	for _, tree := range s.Limits.Tree {
+		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
+	}
 	for _, e := range s.Limits.Environment {
 		e.Share = max(e.Share, 1)
 	}
@@ -95,7 +98,7 @@ func fill(t *rapid.T, v reflect.Value, key string) {
 	case reflect.Bool:
 		v.SetBool(rapid.Bool().Draw(t, key))
 	case reflect.Float64:
-		v.SetFloat(rapid.Float64Range(0, 1e9).Draw(t, key))
+		v.SetFloat(rapid.Float64Range(1e-6, 1e6).Draw(t, key))
 	case reflect.Pointer:
 		p := reflect.New(v.Type().Elem())
 		fill(t, p.Elem(), key)
@@ -158,9 +161,11 @@ func fillText(t *rapid.T, p any) bool {
 	case *policy.Mode:
 		*p = rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Shadow, policy.Off}).Draw(t, "mode")
 	case *policy.Window:
-		if p.Kind = rapid.SampledFrom([]policy.WindowKind{policy.Sliding, policy.Continuous, policy.Fixed}).Draw(t, "kind"); p.Kind == policy.Sliding {
+		if p.Kind = rapid.SampledFrom([]policy.WindowKind{policy.Sliding, policy.Continuous, policy.Fixed, policy.Subwindows}).Draw(t, "kind"); p.Kind == policy.Sliding {
 			p.Length = rapid.SampledFrom([]policy.Duration{0, duration(time.Millisecond, policy.MaxWindow)}).Draw(t, "length")
 		}
+	case *policy.Reset:
+		*p = rapid.SampledFrom([]policy.Reset{{Zone: "UTC"}, {Zone: "UTC", Anchor: 4*time.Hour + 30*time.Minute}}).Draw(t, "reset")
 	case *policy.Unmetered:
 		*p = rapid.SampledFrom([]policy.Unmetered{nil, {"*"}, {"/v1/realtime", "/v2/*"}}).Draw(t, "unmetered")
 	case *[]policy.Source:
