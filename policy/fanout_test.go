@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/policy/policytest"
+	"pgregory.net/rapid"
+)
+
+// A fan-out is admitted as a whole, or refused with the largest number that would be; branches take their part of it, and
+// what none has taken goes back.
+func TestFanout(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := NewLimit(Enforce, rapid.Int64Range(1, 20).Draw(t, "in flight"),
+			NewMeter(MeterSpec{Dimension: TreeCalls, Kind: Stock, Limit: rapid.Int64Range(1, 40).Draw(t, "calls"), Window: time.Hour}))
+		tenant := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "tpm")}, MeterSpec{Dimension: RPM, Limit: rapid.Int64Range(1, 60).Draw(t, "rpm")})
+		world := func() (*Ledger, *Path) {
+			l := NewLedger(policytest.NewStore(), 1)
+			path := pathOf(map[Tier]*Limit{TierTree: tree, TierTenant: tenant}, map[Tier]string{})
+			var r Reservation
+			l.Reserve(1, path, Cost{Requests: 1, Input: 50}, &r)
+			return l, path
+		}
+		each, n := Cost{Requests: 1, Input: rapid.Int64Range(0, 300).Draw(t, "input")}, rapid.Int64Range(1, 30).Draw(t, "branches")
+		l, path := world()
+		var res Reservation
+		d := l.ReserveFanout(1e9, path, each, n, &res)
+		k := int64(0) // the slow twin: one more as long as it goes
+		for ; k < n; k++ {
+			l, path := world()
+			var r Reservation
+			if l.Reserve(1e9, path, each.Times(k+1), &r).Verdict != Admit {
+				break
+			}
+		}
+		if d.Verdict == Admit != (k == n) || d.Verdict == Deny && (d.Fits != k || d.Refusal.Reason != FanoutRefused) {
+			t.Fatalf("%d branches: %v, %d would fit, want %d of %d", n, d.Verdict, d.Fits, k, n)
+		}
+		if d.Verdict == Deny {
+			return
+		}
+		taken := rapid.Int64Range(0, n).Draw(t, "taken")
+		for range taken {
+			var branch Reservation
+			if !res.Split(each, &branch) {
+				t.Fatal("a branch found nothing left")
+			}
+			l.Settle(2e9, &branch, Cost{})
+		}
+		var more Reservation
+		if rest := each.Times(n - taken); res.Cost != rest || each != (Cost{}) && res.Split(rest.Times(2), &more) && taken < n {
+			t.Fatalf("%+v is left, want %+v", res.Cost, rest)
+		}
+		l.Settle(3e9, &res, Cost{})
+		l.Renew(3e9)
+		if l.InFlight() != 1 { // the one that was there before
+			t.Fatalf("%d in flight", l.InFlight())
+		}
+		var again Reservation
+		if l.ReserveFanout(3e9, path, each, n, &again).Verdict != Admit {
+			t.Fatal("what was given back is not there")
+		}
+	})
+}
+
+// What a call costs in money is the exact sum, rounded up to a micro-dollar.
+func TestRating(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		price := func(name string) float64 { return float64(rapid.Int64Range(0, 200_000).Draw(t, name)) / 1000 }
+		s := PriceSpec{Input: price("input"), Cached: price("cached"), Output: price("output"), Reasoning: price("reasoning"), Image: price("image")}
+		var p Policy
+		p.prices.Add("gpt-*", s)
+		n := func(name string) int64 { return rapid.Int64Range(0, 1e9).Draw(t, name) }
+		c := TokenCounts{Cached: n("cached"), Image: n("images"), Reasoning: n("reasoning")}
+		plain, output := n("input"), n("output")
+		c.Input, c.Output = plain+c.Cached+c.Image, output+c.Reasoning
+		or := func(a, b float64) float64 {
+			if a == 0 {
+				return b
+			}
+			return a
+		}
+		sum := new(big.Rat)
+		for _, k := range []struct {
+			n     int64
+			price float64
+		}{{plain, s.Input}, {c.Cached, or(s.Cached, s.Input)}, {c.Image, or(s.Image, s.Input)}, {output, s.Output}, {c.Reasoning, or(s.Reasoning, s.Output)}} {
+			milli := big.NewRat(int64(k.price*1000+0.5), 1000)
+			sum.Add(sum, milli.Mul(milli, new(big.Rat).SetInt64(k.n)))
+		}
+		r := p.Rating("gpt-4o")
+		got := new(big.Rat).SetInt64(r.Cost(c).Spend)
+		if d := new(big.Rat).Sub(got, sum); d.Sign() < 0 || d.Cmp(big.NewRat(1_000_000, 1)) > 0 {
+			t.Fatalf("%v micro-dollars, want %v", got, sum.FloatString(3))
+		}
+		if other := p.Rating("claude"); other.Cost(c).Spend != 0 || other.Cost(c).Input != c.Input {
+			t.Fatal("a model without a price costs something")
+		}
+	})
+	half := Share(500_000)
+	var p Policy
+	p.weights.Add("*", &WeightSpec{Cached: new(Share(0)), Reasoning: &half})
+	r := p.Rating("m")
+	if c := r.Cost(TokenCounts{Input: 100, Cached: 30, Image: 10, Output: 50, Reasoning: 21}); c.Input != 70 || c.Output != 29+11 {
+		t.Errorf("weighted: %+v", c)
+	}
+}
