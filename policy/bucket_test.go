@@ -171,7 +171,7 @@ func TestBucketWaitIsExact(t *testing.T) {
 // Small numbers are neither dead nor infinite (P7).
 func TestBucketEdges(t *testing.T) {
 	for _, r := range []rate{
-		newRate(1, 60e9, 1), newRate(7, 60e9, 1), newRate(1, int64(MaxWindow), 1), newRate(MaxUnits, 1e6, MaxUnits),
+		newRate(1, 60e9, 1), newRate(7, 60e9, 1), newRate(1, int64(MaxWindow), 1), newRate(7, 60e9, 5), newRate(997, 60e9, 900), newRate(MaxUnits, 1e6, MaxUnits),
 		newRate(MaxUnits, int64(MaxWindow), 1), newRate(999_999_937, 1e9, 999_999_937),
 	} {
 		var b bucket
@@ -189,6 +189,13 @@ func TestBucketEdges(t *testing.T) {
 				t.Fatalf("%+v: waits %d", r, w)
 			}
 			now = b.full + 1
+		}
+		b = bucket{}
+		for i := range min(r.burst, 1000) { // each of which is rounded up
+			if w := b.wait(now, 1, r); w != 0 {
+				t.Fatalf("%+v: refuses the %d. of a burst of single ones", r, i+1)
+			}
+			b.take(now, 1, r)
 		}
 	}
 }

@@ -27,11 +27,15 @@ func (c *Calendar) offset(wall int64) int64 {
 }
 
 // window gives the beginning and the end of the window that the time wall lies in, both in ns since 1970 UTC: a month, a day
-// or a week (from Monday on) of local time, or a part of a day of another length.
+// or a week (from Monday on) of local time, or a part of a day.
 func (c *Calendar) window(wall, length int64) (from, until int64) {
 	anchor := int64(0)
 	if c != nil {
 		anchor = int64(c.Anchor)
+	}
+	if length < int64(Day) { // clocks that are put forward or back have no part in it
+		from = wall - floorMod(wall-anchor, length)
+		return from, from + length
 	}
 	local := wall + c.offset(wall) - anchor
 	var a, b int64

@@ -38,6 +38,9 @@ func TestCalendar(t *testing.T) {
 		c, loc := drawZone(t)
 		length := rapid.SampledFrom([]time.Duration{time.Minute, time.Hour, Day, 7 * Day, Month}).Draw(t, "window")
 		wall := rapid.Int64Range(time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(2029, 11, 1, 0, 0, 0, 0, time.UTC).Unix()).Draw(t, "now") * 1e9
+		if s := rapid.SampledFrom(c.Shifts).Draw(t, "shift"); len(c.Shifts) > 1 && rapid.Bool().Draw(t, "near a shift") {
+			wall = (max(s[0], c.Shifts[1][0]) + rapid.Int64Range(-90_000, 90_000).Draw(t, "by")) * 1e9
+		}
 		from, until := c.window(wall, int64(length))
 		if from > wall || until <= wall {
 			t.Fatalf("%v lies outside %v to %v", time.Unix(0, wall).In(loc), time.Unix(0, from).In(loc), time.Unix(0, until).In(loc))

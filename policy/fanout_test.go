@@ -109,3 +109,66 @@ func TestRating(t *testing.T) {
 		t.Errorf("weighted: %+v", c)
 	}
 }
+
+// A request tree has so many calls, tokens and retries in all, whatever its branches; then it is refused until its time is
+// over, retries by a name of their own.
+func TestTree(t *testing.T) {
+	p := compiled(t, `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h"}},
+		"limits":{"tree":{"default":{"tokens":"1000","calls":"5","retries":"2","in_flight":"3","ttl":"10m"}}}}`)
+	l := NewLedger(policytest.NewStore(), 1)
+	now := int64(time.Hour)
+	path := func(tree string) *Path { return userPath(p, Caller{Tenant: "a", User: "u", Tree: tree}) }
+	if path("").Len != 0 {
+		t.Error("a request of no tree has a tree's budget")
+	}
+	ask := func(cost Cost) Decision {
+		var r Reservation
+		d := l.Reserve(now, path("t"), cost, &r)
+		if d.Verdict == Admit {
+			l.Settle(now, &r, Cost{Requests: 1, Input: cost.Input / 2, Retries: cost.Retries})
+		}
+		return d
+	}
+	for i, row := range []struct {
+		cost   Cost
+		reason Reason
+	}{
+		{Cost{Requests: 1, Input: 1001}, RequestTooLarge}, {Cost{Requests: 1, Input: 1000}, None}, {Cost{Requests: 1, Input: 501}, QuotaExhausted},
+		{Cost{Requests: 1, Retries: 1}, None}, {Cost{Requests: 1, Retries: 1}, None}, {Cost{Requests: 1, Retries: 1}, RetryBudgetExhausted},
+		{Cost{Requests: 1}, None}, {Cost{Requests: 1}, None}, {Cost{Requests: 1}, QuotaExhausted},
+	} {
+		if d := ask(row.cost); d.Refusal.Reason != row.reason || row.reason != None && d.Refusal.Tier != TierTree {
+			t.Errorf("call %d: %+v, want %v", i, d, row.reason)
+		}
+	}
+	if n := admitted(l, now, path("other"), Cost{Requests: 1}, 10); n != 3 {
+		t.Errorf("%d calls of another tree in flight, want 3", n)
+	}
+	d := ask(Cost{Requests: 1})
+	if now += int64(d.Refusal.Wait) - 1; ask(Cost{Requests: 1}).Verdict == Admit || d.Refusal.Wait > 10*time.Minute {
+		t.Errorf("admitted before the wait of %v was over", d.Refusal.Wait)
+	}
+	now += 1000 // takes at one instant count a nanosecond apart
+	if d := ask(Cost{Requests: 1, Input: 1000}); d.Verdict != Admit {
+		t.Errorf("after the tree's time: %+v", d)
+	}
+}
+
+// The second settlement of a reservation does nothing.
+func TestSettleOnce(t *testing.T) {
+	l := NewLedger(policytest.NewStore(), 1)
+	limit := NewLimit(Enforce, 2, NewMeter(MeterSpec{Dimension: TPM, Limit: 1000, BurstShare: Whole}))
+	path := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{})
+	var other, r Reservation
+	l.Reserve(1, path, Cost{Requests: 1, Input: 600}, &other)
+	l.Reserve(2, path, Cost{Requests: 1, Input: 300}, &r)
+	for range 3 {
+		l.Settle(3, &r, Cost{})
+	}
+	if n := l.InFlight(); n != 1 {
+		t.Errorf("%d calls in flight, want 1", n)
+	}
+	if d := l.Reserve(4, path, Cost{Requests: 1, Input: 401}, &r); d.Verdict == Admit || d.Refusal.Remaining != 400 {
+		t.Errorf("%+v", d)
+	}
+}

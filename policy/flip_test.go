@@ -68,7 +68,7 @@ func userPath(p *Policy, c Caller) *Path {
 
 func inventedUsers(l *Ledger, now int64, p *Policy, n int) {
 	for i := range n {
-		admitted(l, now, userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("invented", i)}), Cost{Requests: 1, Input: 1, Output: 1}, 1)
+		admitted(l, now, userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("invented", i)}), Cost{Requests: 1, Input: 1}, 1)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestOverflowIsTakenAlong(t *testing.T) {
 	p := compiled(t, `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h"}},"limits":{"user":{"default":{"tpm":"6000","burst":"100%"}}}}`)
 	l := NewLedger(policytest.NewStore(), 1)
 	now := int64(time.Hour)
-	inventedUsers(l, now, p, 6000)
+	inventedUsers(l, now, p, 4000)
 	now += int64(time.Minute)
 	for i := range 1000 {
 		path := userPath(p, Caller{Tenant: "acme", User: fmt.Sprint("late", i)})

@@ -292,6 +292,9 @@ func TestClockSteps(t *testing.T) {
 	if d := l.Reserve(now-3600e9+1, path, Cost{Requests: 1, Input: 100}, &res); d.Verdict != Deny || d.Refusal.Wait > 70*time.Second {
 		t.Errorf("%+v", d)
 	}
+	if d := l.Reserve(now-3600e9+70e9, path, Cost{Requests: 1, Input: 1000}, &res); d.Verdict != Admit {
+		t.Errorf("a minute later it has not refilled: %+v", d)
+	}
 }
 
 // benchWorld is five tiers of two windowed dimensions each.

@@ -99,7 +99,7 @@ func (p *Policy) Rating(model string) (r Rating) {
 		if price == 0 {
 			price = otherwise
 		}
-		return int64(math.Ceil(price * 1000))
+		return int64(math.Ceil(price*1000 - 1e-6)) // 16.007 is no exact float: its thousandfold is a little more than 16007
 	}
 	r.nano = [...]int64{
 		kindInput: nano(s.Input, 0), kindCached: nano(s.Cached, s.Input), kindImage: nano(s.Image, s.Input),

@@ -38,12 +38,14 @@ func drawMeter(t *rapid.T) Meter {
 		Limit:     rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 1<<20), rapid.Int64Range(1<<31-2, 1<<33)).Draw(t, "limit"),
 		Window:    rapid.SampledFrom([]time.Duration{0, 10 * time.Second, time.Hour}).Draw(t, "window"),
 		Jitter:    rapid.SampledFrom([]time.Duration{0, 100 * time.Millisecond, time.Second}).Draw(t, "jitter"),
+
+		BurstShare: rapid.SampledFrom([]Share{0, Whole}).Draw(t, "burst"),
 	})
 }
 
 func (x *meterRun) step() {
 	w := x.m.rate.window
-	x.now += 1 + rapid.OneOf(rapid.Int64Range(0, w/100), rapid.Int64Range(0, w/4), rapid.Int64Range(0, 2*w)).Draw(x.t, "dt")
+	x.now += 1 + rapid.OneOf(rapid.Int64Range(0, w/100), rapid.Int64Range(0, w/4), rapid.Int64Range(w-w/20, w), rapid.Int64Range(0, 2*w)).Draw(x.t, "dt")
 	for i := range x.history {
 		if h := &x.history[i]; h.open && rapid.IntRange(0, 3).Draw(x.t, "settle") == 0 {
 			h.open, h.counts = false, rapid.Int64Range(0, h.reserved).Draw(x.t, "actual")
