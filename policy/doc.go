@@ -28,10 +28,35 @@
 //   - calls that turn out larger than reserved are let through if they were in flight, and nothing more is admitted on that
 //     bucket until the debt is worked off, which takes a window at most.
 //
+// # Dimensions and windows
+//
+// A [Dimension] is a unit (requests, tokens, input or output tokens, retries, micro-dollars) and the length of a window; a
+// [WindowKind] says in what sense a limit holds over it:
+//
+//   - [Sliding], the default: in any window of that length. A bucket paces what a ring of sub-windows admits.
+//   - [Continuous]: a bucket that refills all the time, as the providers' own that work so.
+//   - [Fixed]: windows that begin at midnight or on the first of a month in the provider's time zone, see [Calendar] and
+//     [Ledger.SetWall]. A call within 5 s of the edge counts on both sides, for nobody's clocks agree.
+//   - [Subwindows]: sliding, and requests in each 10 s and each second beside it.
+//   - [Stock]: used up once, until its time is over: what a request tree may use with all its descendants.
+//
+// What tokens of each kind count and cost says a [Rating].
+//
+// # Fan-out
+//
+// [Ledger.ReserveFanout] takes the sum of n calls or says how many would fit; [Reservation.Split] gives each branch its part.
+//
+// # More of the mind
+//
+// policy/queue has what waits, policy/feedback what providers' answers do to rates, policy/fleet how a limit is shared over
+// many Envoys, policy/tokens counts text, and policy/sim runs all of them in virtual time (weir simulate).
+//
 // # State
 //
 // The state of a tier key is a record: one value in the store, changed by compare-and-swap, with a meter for each dimension
-// (bucket.go, ring.go, limit.go) and the calls in flight of each worker (inflight.go). Keys that come from requests live in a
+// (bucket.go, ring.go, counter.go, meterstate.go) and the calls in flight of each worker (inflight.go). Keys that come from requests live in a
 // fixed number of slots (slots.go). All times are ns of a monotonic clock that the workers share; all amounts are int64 in
-// requests or tokens.
+// requests, tokens or micro-dollars.
+//
+// The faults that tests must see are listed in internal/faults.
 package policy
