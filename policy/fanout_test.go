@@ -172,3 +172,77 @@ func TestSettleOnce(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// Branches may come to any worker: together they never get more than was reserved, and when all is over everything is as if
+// only what they used had ever been taken.
+func TestFanoutOverWorkers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := policytest.NewStore()
+		ls := []*Ledger{NewLedger(store, 1), NewLedger(store, 2)}
+		limit := NewLimit(Enforce, 40, NewMeter(MeterSpec{Dimension: TPM, Limit: 10_000, BurstShare: Whole}))
+		path := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{})
+		other := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{TierTenant: "another"})
+		now, id := int64(time.Hour), FanoutID{1, 2, 3}
+		each, n := Cost{Requests: 1, Input: 100}, rapid.Int64Range(1, 20).Draw(t, "branches")
+		if d := ls[0].OpenFanout(now, id, path, each, n, 60e9); d.Verdict != Admit {
+			t.Fatalf("%+v", d)
+		}
+		type branch struct {
+			worker int
+			res    Reservation
+		}
+		var open []branch
+		joined, used := int64(0), int64(0)
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			now += rapid.Int64Range(1, 3e9).Draw(t, "dt")
+			w := rapid.IntRange(0, 1).Draw(t, "worker")
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				ls[w].Flush(now)
+			case 1:
+				if len(open) > 0 {
+					b := open[0]
+					open = open[1:]
+					ls[b.worker].Settle(now, &b.res, Cost{Requests: 1, Input: 40})
+					used += 40
+				}
+			default:
+				var b branch
+				b.worker = w
+				if ls[w].JoinFanout(now, id, other, each, &b.res) {
+					t.Fatal("another caller took a branch")
+				}
+				if ls[w].JoinFanout(now, id, path, each, &b.res) {
+					joined++
+					open = append(open, b)
+				} else if joined < n && now < int64(time.Hour)+60e9 {
+					t.Fatalf("branch %d of %d was refused", joined+1, n)
+				}
+			}
+			if joined > n {
+				t.Fatalf("%d branches, %d were reserved", joined, n)
+			}
+		}
+		for _, b := range open {
+			ls[b.worker].Settle(now, &b.res, Cost{Requests: 1, Input: 40})
+			used += 40
+		}
+		now = max(now, int64(time.Hour)+60e9)
+		for _, l := range ls {
+			l.Flush(now)
+			l.Flush(now)
+			l.Renew(now)
+		}
+		if a, b := ls[0].InFlight(), ls[1].InFlight(); a+b != 0 {
+			t.Fatalf("%d and %d in flight at the end", a, b)
+		}
+		var r Reservation
+		d := ls[0].Reserve(now, path, Cost{Requests: 1, Input: 10_000}, &r)
+		if joined == 0 && d.Verdict != Admit || d.Verdict == Deny && d.Refusal.Remaining < 10_000-used {
+			t.Fatalf("%d of 10000 are left, %d were used", d.Refusal.Remaining, used)
+		}
+		if ls[1].JoinFanout(now, id, path, each, &r) {
+			t.Fatal("a branch after the end")
+		}
+	})
+}

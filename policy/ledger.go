@@ -18,6 +18,8 @@ type Ledger struct {
 	later  []settlement // until the next Flush
 	wall   int64        // what the wall clock is ahead of the clock of decisions, ns
 
+	fanouts []openFanout
+
 	flushing bool
 	parked   []settlement // until the next Renew
 }

@@ -64,6 +64,7 @@ func (l *Ledger) Flush(now int64) {
 	l.flushing = true
 	defer func() { l.flushing = false }()
 	l.returnStocks(now)
+	l.lookAfterFanouts(now)
 	if len(l.later) == 0 {
 		return
 	}

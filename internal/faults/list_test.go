@@ -28,5 +28,7 @@ var faults = []fault{
 	{"a stock of calls that outlives its time", "policy/ample.go", "now < s.expires && ", "", "TestStockExpires"},
 	{"a tree's budget that never comes back", "policy/counter.go", "if c.closes > 0 && now >= c.closes {", "if false {", "TestTree"},
 	{"a fan-out told that one more fits", "policy/fanout.go", "\treturn low\n", "\treturn low + 1\n", "TestFanout"},
+	{"a fan-out that never ends", "policy/fanout.go", "if now < o.expires && f.left.Requests > 0 {", "if f.left.Requests > 0 {", "TestFanoutOverWorkers"},
+	{"a branch that takes nothing from its fan-out", "policy/fanout.go", "\t\tf.left = f.left.Minus(cost)\n", "", "TestFanoutOverWorkers"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }
