@@ -59,7 +59,7 @@ func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
 		s, r := &path.Steps[i], &l.loads[i]
 		l.load(now, s, r)
 		var d Decision
-		l.check(now, s, r, cost, false, &d)
+		l.check(now, s, r, &cost, false, &d)
 		if d.Verdict != Admit || d.Shadow.Reason != None {
 			return 0
 		}

@@ -27,7 +27,7 @@ func (b *bucket) backlog(now int64) int64 {
 
 // wait is the time in ns after which n units may be taken, if nobody else takes any; 0 is now.
 // More than a burst may be taken from a full bucket only, which then owes the rest.
-func (b *bucket) wait(now, n int64, r rate) int64 {
+func (b *bucket) wait(now, n int64, r *rate) int64 {
 	if n > r.burst {
 		return b.backlog(now)
 	}
@@ -36,7 +36,7 @@ func (b *bucket) wait(now, n int64, r rate) int64 {
 }
 
 // take takes n units at the time at, which must be later than that of every take before. It does not ask whether it may.
-func (b *bucket) take(at, n int64, r rate) {
+func (b *bucket) take(at, n int64, r *rate) {
 	b.note(at, b.backlog(at))
 	b.full = satAdd(max(b.full, at), r.cost(n))
 	b.capDebt(at, r)
@@ -44,7 +44,7 @@ func (b *bucket) take(at, n int64, r rate) {
 
 // settle makes a take of reserved units at the time at count as actual units instead; now is the present.
 // It gives back at most what a bucket would have now that had been charged actual in the first place.
-func (b *bucket) settle(at, now, reserved, actual int64, r rate) {
+func (b *bucket) settle(at, now, reserved, actual int64, r *rate) {
 	was, is := r.cost(reserved), r.cost(actual)
 	if is >= was {
 		b.full = satAdd(b.full, is-was)
@@ -56,12 +56,12 @@ func (b *bucket) settle(at, now, reserved, actual int64, r rate) {
 }
 
 // capDebt bounds debt to one window: what was overspent beyond is forgiven, for a bucket that owes hours helps nobody.
-func (b *bucket) capDebt(now int64, r rate) {
+func (b *bucket) capDebt(now int64, r *rate) {
 	b.full = min(b.full, satAdd(satAdd(now, r.tolerance), r.window))
 }
 
 // level is what may be taken at once, in units; below zero it is debt.
-func (b *bucket) level(now int64, r rate) int64 {
+func (b *bucket) level(now int64, r *rate) int64 {
 	free := r.tolerance - b.backlog(now)
 	if free < 0 {
 		return -mulDivUp(-free, r.limit, r.window)
@@ -108,7 +108,7 @@ func (b *bucket) lower(at, d int64) {
 
 // convert carries the bucket over from one rate to another, never to a higher level: level' = min(level, burst').
 // Debt stays the same in units. Refunds of what was taken before are lost, for the troughs are in the old unit.
-func (b *bucket) convert(now int64, from, to rate) {
+func (b *bucket) convert(now int64, from, to *rate) {
 	level := min(b.level(now, from), to.burst)
 	if level < 0 {
 		b.full = satAdd(satAdd(now, to.tolerance), to.cost(-level))

@@ -57,15 +57,15 @@ func (x *bucketRun) step() {
 	if open := x.open(); len(open) > 0 && rapid.Bool().Draw(x.t, "settle") {
 		h := &x.history[rapid.SampledFrom(open).Draw(x.t, "which")]
 		h.open, h.counts = false, rapid.Int64Range(0, h.reserved).Draw(x.t, "actual")
-		x.b.settle(h.at, x.now, h.reserved, h.counts, x.r)
+		x.b.settle(h.at, x.now, h.reserved, h.counts, &x.r)
 		return
 	}
 	n := rapid.Int64Range(1, x.r.burst).Draw(x.t, "n")
-	if x.b.wait(x.now, n, x.r) == 0 {
+	if x.b.wait(x.now, n, &x.r) == 0 {
 		if short := new(big.Rat).Sub(big.NewRat(n, 1), exactLevel(x.history, x.now, x.r)); short.Cmp(x.slack()) > 0 {
 			x.t.Fatalf("admitted %d, %v more than the exact bucket has", n, short.FloatString(3))
 		}
-		x.b.take(x.now, n, x.r)
+		x.b.take(x.now, n, &x.r)
 		x.history = append(x.history, taken{x.now, n, n, true})
 	}
 }
@@ -114,13 +114,13 @@ func TestBucketRefundIsWhole(t *testing.T) {
 			x.step()
 		}
 		x.now++
-		before := x.b.level(x.now, x.r)
+		before := x.b.level(x.now, &x.r)
 		b := x.b
 		n := rapid.Int64Range(1, x.r.limit).Draw(t, "n")
-		b.take(x.now, n, x.r)
+		b.take(x.now, n, &x.r)
 		if b.full < x.now+x.r.tolerance+x.r.window { // no debt was forgiven
-			b.settle(x.now, x.now, n, 0, x.r)
-			if after := b.level(x.now, x.r); after != before {
+			b.settle(x.now, x.now, n, 0, &x.r)
+			if after := b.level(x.now, &x.r); after != before {
 				t.Fatalf("level %d, after take and refund %d", before, after)
 			}
 		}
@@ -131,21 +131,21 @@ func TestBucketRefundIsWhole(t *testing.T) {
 func TestBucketLateRefund(t *testing.T) {
 	r := newRate(6000, 60e9, 1500) // 100 a second
 	var b bucket
-	b.take(1e9, 1000, r)
-	b.take(1e9+1, 500, r) // empty
+	b.take(1e9, 1000, &r)
+	b.take(1e9+1, 500, &r) // empty
 	for i := range int64(5) {
-		b.take(2e9+i*1e9, 100, r)
+		b.take(2e9+i*1e9, 100, &r)
 	}
-	b.settle(1e9, 7e9, 1000, 200, r)
-	if got := b.level(7e9, r); got != 900 {
+	b.settle(1e9, 7e9, 1000, 200, &r)
+	if got := b.level(7e9, &r); got != 900 {
 		t.Errorf("level %d, want 900", got)
 	}
 	// Full in between: nothing is left to give back.
 	b = bucket{}
-	b.take(1e9, 1000, r)
-	b.take(20e9, 1500, r)
-	b.settle(1e9, 20e9+1, 1000, 0, r)
-	if got := b.level(20e9+1, r); got != 0 {
+	b.take(1e9, 1000, &r)
+	b.take(20e9, 1500, &r)
+	b.settle(1e9, 20e9+1, 1000, 0, &r)
+	if got := b.level(20e9+1, &r); got != 0 {
 		t.Errorf("level %d, want 0", got)
 	}
 }
@@ -158,11 +158,11 @@ func TestBucketWaitIsExact(t *testing.T) {
 			x.step()
 		}
 		n := rapid.Int64Range(1, x.r.limit).Draw(t, "n")
-		w := x.b.wait(x.now, n, x.r)
-		if got := x.b.wait(x.now+w, n, x.r); got != 0 {
+		w := x.b.wait(x.now, n, &x.r)
+		if got := x.b.wait(x.now+w, n, &x.r); got != 0 {
 			t.Fatalf("after a wait of %d there are %d left", w, got)
 		}
-		if w > 0 && x.b.wait(x.now+w-1, n, x.r) != 1 {
+		if w > 0 && x.b.wait(x.now+w-1, n, &x.r) != 1 {
 			t.Fatalf("admitted 1 ns too early")
 		}
 	})
@@ -177,11 +177,11 @@ func TestBucketEdges(t *testing.T) {
 		var b bucket
 		now := int64(1e9)
 		for i := range 3 {
-			if w := b.wait(now, r.burst, r); w != 0 {
+			if w := b.wait(now, r.burst, &r); w != 0 {
 				t.Fatalf("%+v: full bucket refuses a burst: %d", r, w)
 			}
-			b.take(now, r.burst, r)
-			w := b.wait(now, 1, r)
+			b.take(now, r.burst, &r)
+			w := b.wait(now, 1, &r)
 			if w <= 0 && r.cost(1) > roundingSlack {
 				t.Fatalf("%+v: empty bucket admits", r)
 			}
@@ -192,10 +192,10 @@ func TestBucketEdges(t *testing.T) {
 		}
 		b = bucket{}
 		for i := range min(r.burst, 1000) { // each of which is rounded up
-			if w := b.wait(now, 1, r); w != 0 {
+			if w := b.wait(now, 1, &r); w != 0 {
 				t.Fatalf("%+v: refuses the %d. of a burst of single ones", r, i+1)
 			}
-			b.take(now, 1, r)
+			b.take(now, 1, &r)
 		}
 	}
 }
@@ -204,18 +204,18 @@ func TestBucketEdges(t *testing.T) {
 func TestBucketAboveBurst(t *testing.T) {
 	r := newRate(600, 60e9, 100)
 	var b bucket
-	if w := b.wait(1e9, 500, r); w != 0 {
+	if w := b.wait(1e9, 500, &r); w != 0 {
 		t.Fatalf("waits %d", w)
 	}
-	b.take(1e9, 500, r)
-	if got := b.level(1e9, r); got != -400 {
+	b.take(1e9, 500, &r)
+	if got := b.level(1e9, &r); got != -400 {
 		t.Errorf("level %d, want -400", got)
 	}
-	if got := b.wait(1e9, 500, r); got != 50e9 {
+	if got := b.wait(1e9, 500, &r); got != 50e9 {
 		t.Errorf("wait %d, want 50 s: until it is full", got)
 	}
-	b.take(1e9, 100_000, r)
-	if got := b.level(1e9, r); got < -601 {
+	b.take(1e9, 100_000, &r)
+	if got := b.level(1e9, &r); got < -601 {
 		t.Errorf("debt of %d is more than a window", got)
 	}
 }
@@ -227,13 +227,13 @@ func TestBucketConvertNeverMints(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "steps") {
 			x.step()
 		}
-		level := x.b.level(x.now, x.r)
+		level := x.b.level(x.now, &x.r)
 		r := x.r
 		for range rapid.IntRange(1, 10).Draw(t, "changes") {
 			to := drawRate(t)
-			x.b.convert(x.now, r, to)
+			x.b.convert(x.now, &r, &to)
 			r = to
-			got := x.b.level(x.now, r)
+			got := x.b.level(x.now, &r)
 			if got > level || got > r.burst || got < min(level, r.burst)-1-r.units(1) && got > -r.limit {
 				t.Fatalf("level %d became %d, burst %d", level, got, r.burst)
 			}

@@ -38,23 +38,38 @@ func (c *Calendar) window(wall, length int64) (from, until int64) {
 		return from, from + length
 	}
 	local := wall + c.offset(wall) - anchor
-	var a, b int64
-	if length == int64(Month) {
-		t := time.Unix(0, local).UTC()
-		a = time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC).UnixNano()
-		b = time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-	} else {
-		const monday = 4 * int64(Day) // 1970 began on a Thursday
-		a = local - floorMod(local-monday, length)
-		b = a + length
+	first := begin(local, length)
+	if from = c.utc(first + anchor); from > wall { // it begins in an hour that the zone leaves out
+		return c.utc(begin(first-1, length) + anchor), from
 	}
-	return c.utc(a + anchor), c.utc(b + anchor)
+	return from, c.utc(next(local, length) + anchor)
 }
 
-// utc gives the time at which it is that late locally; in the hour that a zone leaves out, the moment of the change.
+// begin is when the window of the local time begins, next when the one after it does.
+func begin(local, length int64) int64 {
+	if length == int64(Month) {
+		t := time.Unix(0, local).UTC()
+		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	}
+	const monday = 4 * int64(Day) // 1970 began on a Thursday
+	return local - floorMod(local-monday, length)
+}
+
+func next(local, length int64) int64 {
+	if length == int64(Month) {
+		return begin(begin(local, length)+int64(31*Day), length)
+	}
+	return begin(local, length) + length
+}
+
+// utc gives the time at which it is that late locally; for a time in the hour that a zone leaves out, so much after the change.
 func (c *Calendar) utc(local int64) int64 {
-	wall := local - c.offset(local)
-	return local - c.offset(wall)
+	a := local - c.offset(local)
+	b := local - c.offset(a)
+	if b+c.offset(b) == local {
+		return b
+	}
+	return max(a, b)
 }
 
 func floorMod(a, b int64) int64 {

@@ -175,7 +175,7 @@ func TestSubwindows(t *testing.T) {
 	for now := int64(1); now < 130e9; now += 7e6 {
 		r.fit(now, 0, 0, l, &spare)
 		if ok := r.meters[0].wait(now, 1) == 0 && r.meters[1].wait(now, 1) == 0 && r.meters[2].wait(now, 1) == 0; ok {
-			history = append(history, taken{at: r.take(now, Cost{Requests: 1}), counts: 1})
+			history = append(history, taken{at: r.take(now, &Cost{Requests: 1}), counts: 1})
 		}
 	}
 	for _, row := range []struct{ window, most int64 }{{1e9, 10}, {10e9, 100}, {60e9, 600}} {

@@ -42,7 +42,7 @@ func (c *counter) expire(now int64) {
 }
 
 // wait is the time in ns after which n units fit, if nobody else takes any; forever if n is above the limit.
-func (c *counter) wait(now, n int64, r rate) int64 {
+func (c *counter) wait(now, n int64, r *rate) int64 {
 	switch {
 	case n > r.limit:
 		return forever
@@ -55,7 +55,7 @@ func (c *counter) wait(now, n int64, r rate) int64 {
 }
 
 // take counts n units at the time at.
-func (c *counter) take(at, n int64, k WindowKind, r rate) {
+func (c *counter) take(at, n int64, k WindowKind, r *rate) {
 	if k == Stock && c.closes == 0 {
 		c.opened, c.closes = at, satAdd(at, r.window)
 	}

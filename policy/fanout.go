@@ -27,9 +27,10 @@ func (l *Ledger) fits(now int64, path *Path, each Cost, n int64) int64 {
 	low, high := int64(0), max(n, 1)
 	for low+1 < high { // what admits k calls admits fewer
 		k := low + (high-low)/2
+		cost := each.Times(k)
 		var d Decision
 		for i := range path.Len {
-			l.check(now, &path.Steps[i], &l.loads[i], each.Times(k), path.Shadow, &d)
+			l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
 		}
 		if d.Verdict == Admit {
 			low = k

@@ -92,7 +92,7 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 	var d Decision
 	for i := range path.Len {
 		l.load(now, &path.Steps[i], &l.loads[i])
-		l.check(now, &path.Steps[i], &l.loads[i], cost, path.Shadow, &d)
+		l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
 	}
 	if d.Verdict == Admit {
 		l.takeAll(now, path, cost, res, &d)
@@ -102,9 +102,9 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.
 func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *Decision) bool {
-	*res = Reservation{Cost: cost, path: Path{Shadow: path.Shadow}}
+	res.Cost, res.path.Len, res.path.Shadow, res.ample = cost, 0, path.Shadow, false
 	for i := range path.Len {
-		if !l.takeStep(now, &path.Steps[i], i, cost, res, d) {
+		if !l.takeStep(now, &path.Steps[i], i, &cost, res, d) {
 			l.giveBack(now, res)
 			return false
 		}
@@ -113,7 +113,7 @@ func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *
 }
 
 // takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.
-func (l *Ledger) takeStep(now int64, s *Step, i int, cost Cost, res *Reservation, d *Decision) bool {
+func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservation, d *Decision) bool {
 	r := &l.loads[i]
 	for try := range maxTries {
 		if try > 0 {
@@ -142,7 +142,7 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost Cost, res *Reservation
 }
 
 // take takes the cost from all meters and gives the time at which it counts.
-func (r *record) take(now int64, cost Cost) int64 {
+func (r *record) take(now int64, cost *Cost) int64 {
 	at := r.tick(now)
 	for i := range r.meters {
 		m := &r.meters[i]
@@ -152,38 +152,35 @@ func (r *record) take(now int64, cost Cost) int64 {
 }
 
 // check asks whether a step admits the cost and adds to the decision if not.
-func (l *Ledger) check(now int64, s *Step, r *loaded, cost Cost, shadow bool, d *Decision) {
+func (l *Ledger) check(now int64, s *Step, r *loaded, cost *Cost, shadow bool, d *Decision) {
 	now = max(now, r.clock)
-	var worst Refusal
 	for i := range s.Limit.Meters {
 		m := &r.meters[i]
 		if wait := m.wait(now, cost.In(m.unit())); wait > 0 {
-			if f := refusalOf(now, s.Tier, m, cost, wait); f.worse(worst) {
-				worst = f
-			}
+			d.refuse(refusalOf(now, s.Tier, m, cost, wait), shadow || s.Limit.Mode == Shadow)
 		}
 	}
 	if s.Limit.InFlight > 0 {
-		if f := l.inFlightRefusal(now, s, r, cost.Requests); f.worse(worst) {
-			worst = f
+		if calls := r.inFlight(now, l.vm) + r.held.inFlight(); calls+cost.Requests > s.Limit.InFlight {
+			d.refuse(inFlightRefusal(s, calls), shadow || s.Limit.Mode == Shadow)
 		}
-	}
-	if worst.Reason == None {
-		return
-	}
-	if shadow || s.Limit.Mode == Shadow {
-		if worst.worse(d.Shadow) {
-			d.Shadow = worst
-		}
-		return
-	}
-	d.Verdict = Deny
-	if worst.worse(d.Refusal) {
-		d.Refusal = worst
 	}
 }
 
-func refusalOf(now int64, t Tier, m *meterState, cost Cost, wait int64) Refusal {
+// refuse adds a refusal to the decision.
+func (d *Decision) refuse(f Refusal, shadow bool) {
+	to := &d.Refusal
+	if shadow {
+		to = &d.Shadow
+	} else {
+		d.Verdict = Deny
+	}
+	if f.worse(*to) {
+		*to = f
+	}
+}
+
+func refusalOf(now int64, t Tier, m *meterState, cost *Cost, wait int64) Refusal {
 	n := cost.In(m.unit())
 	f := Refusal{
 		Reason: LimitExceeded, Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window),
@@ -200,11 +197,7 @@ func refusalOf(now int64, t Tier, m *meterState, cost Cost, wait int64) Refusal 
 	return f
 }
 
-func (l *Ledger) inFlightRefusal(now int64, s *Step, r *loaded, n int64) Refusal {
-	calls := r.inFlight(now, l.vm) + r.held.inFlight()
-	if calls+n <= s.Limit.InFlight {
-		return Refusal{}
-	}
+func inFlightRefusal(s *Step, calls int64) Refusal {
 	return Refusal{
 		Reason: LimitExceeded, Tier: s.Tier, Dimension: InFlight, Limit: s.Limit.InFlight,
 		Remaining: s.Limit.InFlight - calls, Wait: inFlightWait,

@@ -36,14 +36,14 @@ func (s *meterState) wait(now, n int64) (w int64) {
 		return forever
 	}
 	if s.paced() {
-		w = s.bucket.wait(now, n, s.rate)
+		w = s.bucket.wait(now, n, &s.rate)
 	}
 	switch s.kind() {
 	case Sliding:
-		s.ring.advance(now, s.shape)
-		w = max(w, s.ring.wait(now, n, s.shape))
+		s.ring.advance(now, &s.shape)
+		w = max(w, s.ring.wait(now, n, &s.shape))
 	case Fixed, Stock:
-		w = max(w, s.counter.wait(now, n, s.rate))
+		w = max(w, s.counter.wait(now, n, &s.rate))
 	}
 	return w
 }
@@ -53,14 +53,14 @@ func (s *meterState) take(at, n int64) {
 		return
 	}
 	if s.paced() {
-		s.bucket.take(at, n, s.rate)
+		s.bucket.take(at, n, &s.rate)
 	}
 	switch s.kind() {
 	case Sliding:
-		s.ring.advance(at, s.shape)
-		s.ring.add(at, s.shape.grains(n), s.shape)
+		s.ring.advance(at, &s.shape)
+		s.ring.add(at, s.shape.grains(n), &s.shape)
 	case Fixed, Stock:
-		s.counter.take(at, n, s.kind(), s.rate)
+		s.counter.take(at, n, s.kind(), &s.rate)
 	}
 }
 
@@ -69,15 +69,15 @@ func (s *meterState) settle(at, now, reserved, actual int64) {
 		return
 	}
 	if s.paced() {
-		s.bucket.settle(at, now, reserved, actual, s.rate)
+		s.bucket.settle(at, now, reserved, actual, &s.rate)
 	}
 	if at < s.born { // taken from another window: a refund is not this one's to give
 		at, reserved = now, min(reserved, actual)
 	}
 	switch s.kind() {
 	case Sliding:
-		s.ring.advance(now, s.shape)
-		s.ring.settle(at, now, reserved, actual, s.shape)
+		s.ring.advance(now, &s.shape)
+		s.ring.settle(at, now, reserved, actual, &s.shape)
 	case Fixed, Stock:
 		s.counter.settle(at, now, reserved, actual)
 	}
@@ -91,15 +91,15 @@ func (s *meterState) level(now int64) int64 {
 	if !s.paced() {
 		return s.rate.burst
 	}
-	return s.bucket.level(now, s.rate)
+	return s.bucket.level(now, &s.rate)
 }
 
 // room is what the window has.
 func (s *meterState) room(now int64) int64 {
 	switch s.kind() {
 	case Sliding:
-		s.ring.advance(now, s.shape)
-		return s.ring.room(s.shape)
+		s.ring.advance(now, &s.shape)
+		return s.ring.room(&s.shape)
 	case Fixed, Stock:
 		return s.rate.limit - s.counter.used
 	}
@@ -146,16 +146,16 @@ func (s *meterState) fit(now, since int64, m Meter) {
 	switch {
 	case m.paced && !s.paced():
 		s.bucket = bucket{}
-		s.bucket.take(now, min(used, m.rate.limit), m.rate)
+		s.bucket.take(now, min(used, m.rate.limit), &m.rate)
 	case s.rate != m.rate:
-		s.bucket.convert(min(since, now), s.rate, m.rate)
+		s.bucket.convert(min(since, now), &s.rate, &m.rate)
 	}
 	switch {
 	case s.kind() != m.Kind:
-		s.ring, s.counter, s.born = newRing(now, m.shape), counter{}, now
+		s.ring, s.counter, s.born = newRing(now, &m.shape), counter{}, now
 		s.book(now, used, m)
 	case m.ringed() && (s.shape.width != m.shape.width || s.shape.counts != m.shape.counts || s.shape.grain != m.shape.grain):
-		s.ring.refit(now, s.shape, m.shape)
+		s.ring.refit(now, &s.shape, &m.shape)
 		s.born = now
 	}
 	s.id, s.rate, s.shape = m.id(), m.rate, m.shape
@@ -167,7 +167,7 @@ func (s *meterState) book(now, used int64, m Meter) {
 	switch {
 	case used <= 0:
 	case m.ringed():
-		s.ring.add(now, m.shape.grains(used), m.shape)
+		s.ring.add(now, m.shape.grains(used), &m.shape)
 	case m.counted():
 		s.counter.used = used
 		if m.Kind == Stock {
@@ -177,5 +177,5 @@ func (s *meterState) book(now, used int64, m Meter) {
 }
 
 func newMeterState(now int64, m Meter) meterState {
-	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: newRing(now, m.shape)}
+	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: newRing(now, &m.shape)}
 }

@@ -17,6 +17,9 @@ type rate struct {
 	// tolerance is how far the theoretical arrival time may lie ahead of now after a take, in ns (tau of the generic cell
 	// rate algorithm, ITU-T I.371): a burst's worth, rounded up.
 	tolerance int64
+
+	// each is the cost of one unit, where it is a whole number of ns: it saves a division. Else 0.
+	each int64
 }
 
 const (
@@ -30,18 +33,24 @@ const (
 )
 
 // cost is the time in ns in which n units refill, rounded up: ceil(n*window/limit).
-func (r rate) cost(n int64) int64 {
+func (r *rate) cost(n int64) int64 {
+	if r.each > 0 {
+		return satMul(n, r.each)
+	}
 	return mulDivUp(n, r.window, r.limit)
 }
 
 func newRate(limit, window, burst int64) rate {
 	r := rate{limit: limit, window: window, burst: burst}
+	if window%limit == 0 {
+		r.each = window / limit
+	}
 	r.tolerance = satAdd(r.cost(burst), min(burst, roundingSlack))
 	return r
 }
 
 // units is how many whole units refill in ns nanoseconds: floor(ns*limit/window).
-func (r rate) units(ns int64) int64 {
+func (r *rate) units(ns int64) int64 {
 	return mulDivDown(ns, r.limit, r.window)
 }
 

@@ -34,7 +34,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650004 // changes with every change of the structs
+	recordLayout = 0x77650005 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -186,7 +186,7 @@ func (r *record) rewind(now int64) {
 		m.bucket.full -= lead
 		m.bucket.n = 0
 		m.bucket.note(now, 0)
-		m.ring.refit(now, m.shape, m.shape)
+		m.ring.refit(now, &m.shape, &m.shape)
 		m.counter.opened -= lead
 		m.counter.closes -= lead
 		m.born, m.seen = now, now

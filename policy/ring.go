@@ -43,7 +43,7 @@ func shapeOf(limit, window, jitter int64) ringShape {
 }
 
 // slack is how far back the ring counts beyond the window, in ns.
-func (s ringShape) slack() int64 { return (s.counts - 1 - subWindows) * s.width }
+func (s *ringShape) slack() int64 { return (s.counts - 1 - subWindows) * s.width }
 
 // resize gives the shape for another limit in the same window.
 func (s ringShape) resize(limit int64) ringShape {
@@ -52,7 +52,7 @@ func (s ringShape) resize(limit int64) ringShape {
 	return s
 }
 
-func (s ringShape) grains(n int64) int64 {
+func (s *ringShape) grains(n int64) int64 {
 	if s.grain == 1 {
 		return n
 	}
@@ -60,7 +60,7 @@ func (s ringShape) grains(n int64) int64 {
 }
 
 // advance moves the running slot up to now. A clock that goes back changes nothing.
-func (r *ring) advance(now int64, s ringShape) {
+func (r *ring) advance(now int64, s *ringShape) {
 	if now < r.edge {
 		return
 	}
@@ -77,14 +77,14 @@ func (r *ring) advance(now int64, s ringShape) {
 	r.edge = (to + 1) * s.width
 }
 
-func newRing(now int64, s ringShape) ring {
+func newRing(now int64, s *ringShape) ring {
 	head := now / s.width
 	return ring{head: head, edge: (head + 1) * s.width}
 }
 
 // wait is the time in ns after which n units fit, if nobody else takes any; forever if n is above the limit.
 // The ring must have been advanced to now.
-func (r *ring) wait(now, n int64, s ringShape) int64 {
+func (r *ring) wait(now, n int64, s *ringShape) int64 {
 	lack := r.sum + s.grains(n) - s.limit
 	if lack <= 0 {
 		return 0
@@ -98,7 +98,7 @@ func (r *ring) wait(now, n int64, s ringShape) int64 {
 }
 
 // add counts n grains in the slot of the time at; a slot that has left counts no more.
-func (r *ring) add(at, n int64, s ringShape) bool {
+func (r *ring) add(at, n int64, s *ringShape) bool {
 	slot := r.head
 	if at < r.edge-s.width {
 		if slot = at / s.width; slot <= r.head-s.counts {
@@ -114,7 +114,7 @@ func (r *ring) add(at, n int64, s ringShape) bool {
 
 // settle makes a take of reserved units at the time at count as actual units. A refund whose slot has left is dropped, a
 // charge whose slot has left is booked now.
-func (r *ring) settle(at, now, reserved, actual int64, s ringShape) {
+func (r *ring) settle(at, now, reserved, actual int64, s *ringShape) {
 	d := s.grains(actual) - s.grains(reserved)
 	if !r.add(at, d, s) && d > 0 {
 		r.add(now, d, s)
@@ -122,12 +122,12 @@ func (r *ring) settle(at, now, reserved, actual int64, s ringShape) {
 }
 
 // room is how many units fit now; below zero it is debt. The ring must have been advanced to now.
-func (r *ring) room(s ringShape) int64 {
+func (r *ring) room(s *ringShape) int64 {
 	return (s.limit - r.sum) * s.grain
 }
 
 // refit carries the ring over to another width: all that counts is taken for admitted now, which is never too little.
-func (r *ring) refit(now int64, from, to ringShape) {
+func (r *ring) refit(now int64, from, to *ringShape) {
 	r.advance(now, from)
 	units := r.sum * from.grain
 	*r = newRing(now, to)

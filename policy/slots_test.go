@@ -114,7 +114,7 @@ func fill(at int64) func(*policytest.Store, *Limit) {
 		u := userStep("u", l)
 		var r loaded
 		r.init(at, 12345, l)
-		r.take(at, Cost{Requests: 1})
+		r.take(at, &Cost{Requests: 1})
 		r.state = stateLive
 		n := u.Space.slotName(u.Space.way(u.Owner, u.Key, 0))
 		s.Set(n.str(), r.buf, CreateCAS)

@@ -154,7 +154,7 @@ type Cost struct {
 }
 
 // In gives the cost in one unit.
-func (c Cost) In(u Unit) int64 {
+func (c *Cost) In(u Unit) int64 {
 	switch u {
 	case Requests:
 		return c.Requests

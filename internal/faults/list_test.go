@@ -18,7 +18,7 @@ var faults = []fault{
 	{"P7 a burst of one that never admits", "policy/rate.go", ", min(burst, roundingSlack))", ", 0)", "TestBucketEdges"},
 	{"P8 a record from the future freezes", "policy/record.go", "if lead <= maxClockLead {", "if true {", "TestClockSteps"},
 	{"P9 no guard around midnight", "policy/counter.go", "guard := min(maxGuard, m.rate.window/subWindows)", "guard := int64(0)", "TestFixedWindowPromise"},
-	{"P9 a day that ignores the change of the clocks", "policy/calendar.go", "return local - c.offset(wall)", "return wall", "TestCalendar"},
+	{"P9 a day that ignores the change of the clocks", "policy/calendar.go", "b := local - c.offset(a)", "b := a", "TestCalendar"},
 	{"P22 calls in flight that are not let go", "policy/settle.go", "res.spill[i], -res.Cost.Requests)", "res.spill[i], 0)", "TestLedgerPromises"},
 	{"P22 leases that do not end", "policy/record.go", "if h.vm != vm && h.expires > now {", "if h.vm != vm {", "TestInFlightLease"},
 	{"P23 busy records are taken over", "policy/slots.go", "return r.idle(max(now, r.clock))", "return true", "TestMoreKeysThanSlots"},
