@@ -71,13 +71,24 @@ func (c *Controller) Step(now int64, s Sample) (Change, bool) {
 
 // reject cuts, unless the last cut is too fresh.
 func (c *Controller) reject(now int64) (Change, bool) {
-	c.rest(now)
 	if now-c.cutAt < c.rules.Cooldown {
+		c.rest(now)
 		return Change{}, false
 	}
-	c.remember()
-	c.cutAt, c.epoch = now, c.epoch+1
-	return c.set(now, c.rate*c.rules.Decrease/policy.Whole, WasRejected)
+	if c.rate > c.rules.clamp(0) {
+		c.remember()
+	}
+	return c.cut(now, c.rate*c.rules.Decrease/policy.Whole, WasRejected)
+}
+
+// cut lowers the rate and begins an epoch. At the floor nothing changes, the epoch neither: Envoys only hear of changes, and
+// would go on to send under an epoch that nobody listens to.
+func (c *Controller) cut(now int64, to policy.Share, why Reason) (Change, bool) {
+	c.cutAt = now
+	if c.rules.clamp(to) < c.rate {
+		c.epoch++
+	}
+	return c.set(now, to, why)
 }
 
 // climb raises after a time without rejections in which the rate was used.

@@ -59,8 +59,8 @@ func (c *Controller) byShare(now int64, s Sample) (Change, bool) {
 		if now-c.cutAt < c.rules.Cooldown {
 			return Change{}, false
 		}
-		c.ledger, c.cutAt, c.epoch = shareLedger{}, now, c.epoch+1
-		return c.set(now, c.rate*(policy.Whole-cutBy)/policy.Whole, TooManyRejects)
+		c.ledger = shareLedger{}
+		return c.cut(now, c.rate*(policy.Whole-cutBy)/policy.Whole, TooManyRejects)
 	}
 	if now-c.since < raiseWindow {
 		return Change{}, false
