@@ -19,7 +19,8 @@ type Controller struct {
 	since       int64 // ns: of the last change, or of the last rejection
 	sent, could int64 // since then
 
-	top      policy.Share // the rate at the last cut; 0 if there was none
+	good     policy.Share // the rate before the last raise; 0 if there was none since the cut
+	top      policy.Share // what went well before the last cut; 0 if there was none
 	climbing bool         // it has not been near top since the cut
 
 	ledger shareLedger
@@ -115,7 +116,9 @@ func (c *Controller) rest(now int64) { c.since, c.sent, c.could = max(now, c.sin
 func (c *Controller) set(now int64, to policy.Share, why Reason) (Change, bool) {
 	c.rest(now)
 	from := c.rate
-	c.rate = c.rules.clamp(to)
+	if c.rate = c.rules.clamp(to); c.rate > from {
+		c.good = from
+	}
 	return Change{At: now, From: from, To: c.rate, Reason: why, Epoch: c.epoch}, c.rate != from
 }
 

@@ -10,8 +10,9 @@ import "github.com/weirproxy/weir/policy"
 // feedback that takes seconds (limits.md (c)).
 const (
 	nearTop = 950_000   // of top: where the fast climb ends
-	pastTop = 1_050_000 // of top: from where it climbs as without
+	pastTop = 1_030_000 // of top: from where it climbs as without
 	slowly  = 5         // how many times smaller steps are near the top
+	gently  = 12_000    // of top: what such a step is at most, where the ceiling is far above
 )
 
 // next is what the rate climbs to, after how long without a rejection, and why.
@@ -25,16 +26,20 @@ func (c *Controller) next() (per int64, to policy.Share, why Reason) {
 		return r.Cooldown, min(c.rate+step, target), ClimbedBack
 	}
 	c.climbing = false
-	return r.Per, c.rate + max(r.step()/slowly, 1), NoRejection
+	return r.Per, c.rate + max(min(r.step()/slowly, c.top*gently/policy.Whole), 1), NoRejection
 }
 
-// remember keeps the rate that is about to be cut. Cut again before it was back, the provider gives less than it did: the
-// top is taken down to the middle of the cut, as RFC 9438 section 4.7 does, so that the next climb does not end in a
-// rejection each time.
+// remember keeps the last rate that went well before the one that is about to be cut: an overshoot taken for the top would
+// have the next climb end above it. Cut again before it was back, the provider gives less than it did: the top is taken down
+// to the middle of the cut, as RFC 9438 section 4.7 does.
 func (c *Controller) remember() {
-	c.top = c.rate
-	if c.climbing {
+	switch {
+	case c.climbing:
 		c.top = c.rate * (policy.Whole + c.rules.Decrease) / (2 * policy.Whole)
+	case c.good > 0:
+		c.top = c.good
+	default:
+		c.top = c.rate
 	}
-	c.climbing = true
+	c.climbing, c.good = true, 0
 }

@@ -95,7 +95,7 @@ func stepAt(o Options) (down, up, end int64) {
 func aimdSteady(o Options, v aimdVariant, delay time.Duration) AIMDRow {
 	until := int64(2 * time.Hour)
 	if o.Quick {
-		until = int64(20 * time.Minute)
+		until = int64(40 * time.Minute)
 	}
 	return aimdRun(o, v, delay, "constant", until, func(int64) float64 { return fullCapacity })
 }
