@@ -38,14 +38,14 @@ func (t *told) read(body string) {
 	body = eventData(body)
 	for document := range items(body) {
 		if !isObject(document) {
-			t.message = strings.TrimSpace(document)
+			t.message = strings.TrimSpace(unquote(document))
 			break
 		}
 		t.readDocument(document)
 		break
 	}
-	if m := strings.TrimSpace(t.message); m != "" && (m[0] == '{' || m[0] == '[') {
-		t.message = "" // an answer that somebody wrapped: its words are not about this call
+	if m := t.message; m != "" && (m[0] == '{' || m[0] == '[' || m[0] == '<') {
+		t.message = "" // an answer that somebody wrapped, or a web page: its words are not about this call
 	}
 }
 

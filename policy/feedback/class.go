@@ -35,9 +35,9 @@ type Reply struct {
 // A Verdict is what [Classify] found.
 type Verdict struct {
 	Class     Class
-	Dimension Dimension // which limit refused, as far as it was told
+	Dimension Dimension // which limit refused, as far as it was told; of calls in flight the rate must not be cut
 	Ramp      bool      // it was the climb that was too fast, not the rate (slow_down)
-	Retry     bool      // a retry may be sent, after Wait and through the limiter
+	Retry     bool      // a retry may be sent, after Wait and through the limiter (mission C3)
 	Told      bool      // the provider said how long to wait
 	Wait      int64     // ns, in [0, MaxWait]; 0 if it was not told
 }

@@ -26,6 +26,9 @@ func (r *Reply) refusal() Verdict {
 	if m == nothing || m == onlyKind {
 		v.Class, v.Ramp = byWords(v.Class, r.Status, t.message)
 	}
+	if v.Class == Congestion && (r.Status == 413 || hasPrefixFold(t.message, "request too large")) {
+		v = Verdict{Class: ClientError} // OpenAI and Groq say so of one call above the limit by the minute: no rate lets it through
+	}
 	if v.Class == Congestion || v.Class == Exhausted {
 		v.Dimension = t.dimension()
 		r.wait(&v, &t)
@@ -36,7 +39,7 @@ func (r *Reply) refusal() Verdict {
 		r.wait(&v, &t)
 		v.Dimension.Quantity = InFlight
 	}
-	v.Retry = r.retry(v.Class, m)
+	v.Retry = r.retry(v.Class)
 	return v
 }
 
@@ -112,16 +115,16 @@ func byWords(c Class, status int, message string) (class Class, ramp bool) {
 
 // retry says whether a retry may be sent, by status (mission C3): 429 408 502 503 504, never 400 401 403 404 405 413 415,
 // 409 and 422 only when told. 529 and 498 are their providers' words for 503, and a 200 that refuses is like a 429.
-func (r *Reply) retry(c Class, m meaning) bool {
+func (r *Reply) retry(c Class) bool {
 	should := r.header("x-should-retry")
 	if c == Exhausted || equalFold(should, "false") {
 		return false
 	}
 	switch r.Status {
 	case 429, 408, 502, 503, 504, 529, 498:
-		return true
+		return c != ClientError
 	case 409, 422:
 		return equalFold(should, "true")
 	}
-	return r.Status < 400 && c != ClientError || m == tooFast || m == tooSteep || m == warmingUp
+	return r.Status < 400 && c != ClientError
 }

@@ -102,7 +102,7 @@ func (l *Learner) at(o *Observation) *Limit {
 	for i := range l.limits {
 		k := &l.limits[i]
 		same := k.Dimension.Quantity == o.Dimension.Quantity && k.Scope == o.Scope
-		if same && (k.Dimension.Window == o.Dimension.Window || k.Dimension.Window == 0 || o.Dimension.Window == 0 && k.Limit == o.Limit) {
+		if same && (k.Dimension.Window == o.Dimension.Window || k.Dimension.Window == 0 || o.Dimension.Window == 0) {
 			k.Dimension.Window = max(k.Dimension.Window, o.Dimension.Window)
 			return k
 		}

@@ -65,26 +65,23 @@ func windowInText(s string) int64 {
 }
 
 // wait says how long to wait: what Retry-After or RetryInfo say, else what the headers of the limits that are used up say.
-// For a quota the longest of them counts, and a delay of less than its window does not: Gemini offers a retry in 20 s when
-// the day is spent.
+// RetryInfo is not believed when the quota of a day is violated: Gemini offers a retry in 20 s then. A limit that is named
+// as the one that rejected (Anthropic's unified windows) makes any shorter wait useless.
 func (r *Reply) wait(v *Verdict, t *told) {
 	v.Wait, v.Told = r.retryAfter()
-	if !v.Told && t.hasWait {
-		v.Wait, v.Told = t.wait, !v.Dimension.long()
+	if !v.Told && t.hasWait && !v.Dimension.long() {
+		v.Wait, v.Told = t.wait, true
+	}
+	if v.Class == Overload {
+		return
 	}
 	var seen [maxObservations]Observation
 	reset, rejected, ok := spent(Observe(seen[:0], *r), &v.Dimension)
 	switch {
-	case ok && (rejected || v.Dimension.long() || v.Class == Exhausted):
-		v.Wait, v.Told = max(v.Wait, reset), true
-	case ok && !v.Told && v.Class != Overload:
+	case rejected:
+		v.Class, v.Wait, v.Told = Exhausted, max(v.Wait, reset), true
+	case ok && !v.Told:
 		v.Wait, v.Told = reset, true
-	}
-	if !v.Told {
-		v.Wait = 0
-	}
-	if rejected {
-		v.Class = Exhausted
 	}
 }
 

@@ -8,6 +8,8 @@ var aimdNotes = []string{
 	"The limit of the policy is 150 requests a second, the provider gives 100 (or 40) and takes 5 at once; clients always have more to send.",
 	"delay: from an answer to the rate that follows from it. sawtooth: from one cut to the next. settle: until the rate is within 15 % of a stepped capacity.",
 	"every 429 cuts: for contrast, without epochs and cool-down.",
+	"by share: between 1 % and 5 % of rejections it stays where it is, so it uses all there is and pays with as many; it climbs by a step in five minutes.",
+	"The additive step is of the limit: the further the limit is above the capacity, the coarser it is. With a limit of 1 to 2 times the capacity the defaults used 0.84 to 0.87, at 3 times 0.83; climb: fast 0.94 to 0.95 at all of them.",
 }
 
 // aimdChecks are what the rows of one variant and delay are held to.
