@@ -20,6 +20,7 @@ func AIMD() Experiment {
 type AIMDRow struct {
 	Variant      string   `json:"variant"`
 	Capacity     string   `json:"capacity"`
+	Limit        float64  `json:"limit"` // of the policy, requests a second
 	DelayS       float64  `json:"delay_s"`
 	Utilisation  float64  `json:"utilisation"`
 	Rejected     float64  `json:"rejected_share"`
@@ -65,10 +66,10 @@ func aimdVariants() []aimdVariant {
 func runAIMD(o Options) (*Report, error) {
 	r := &Report{Name: "aimd", Seed: o.Seed, Notes: aimdNotes}
 	var rows []AIMDRow
-	all := len(aimdVariants()) * 4
+	all := len(aimdVariants())*4 + 6
 	for _, v := range aimdVariants() {
 		for _, delay := range []time.Duration{2 * time.Second, 5 * time.Second} {
-			steady := aimdSteady(o, v, delay)
+			steady := aimdSteady(o, v, delay, aimdLimit)
 			o.progress(len(rows)+1, all)
 			stepped := aimdStepped(o, v, delay)
 			rows = append(rows, steady, stepped)
@@ -77,6 +78,12 @@ func runAIMD(o Options) (*Report, error) {
 			if delay == 2*time.Second {
 				r.Charts = append(r.Charts, aimdChart(&stepped, o))
 			}
+		}
+	}
+	for _, v := range aimdVariants()[:2] {
+		for _, limit := range []float64{100, 200, 300} {
+			rows = append(rows, aimdSteady(o, v, 2*time.Second, limit))
+			o.progress(len(rows), all)
 		}
 	}
 	r.Rows, r.Table = rows, aimdTable(rows)
@@ -92,36 +99,37 @@ func stepAt(o Options) (down, up, end int64) {
 	return 900 * s, 1800 * s, 3000 * s
 }
 
-func aimdSteady(o Options, v aimdVariant, delay time.Duration) AIMDRow {
+func aimdSteady(o Options, v aimdVariant, delay time.Duration, limit float64) AIMDRow {
 	until := int64(2 * time.Hour)
 	if o.Quick {
 		until = int64(40 * time.Minute)
 	}
-	return aimdRun(o, v, delay, "constant", until, func(int64) float64 { return fullCapacity })
+	p := &aimdPlant{delay: delay, until: until, limit: limit, capacity: func(int64) float64 { return fullCapacity }}
+	return p.measure(o, v, "constant")
 }
 
 func aimdStepped(o Options, v aimdVariant, delay time.Duration) AIMDRow {
 	down, up, end := stepAt(o)
-	capacity := func(at int64) float64 {
+	p := &aimdPlant{delay: delay, until: end, limit: aimdLimit, capacity: func(at int64) float64 {
 		if at >= down && at < up {
 			return lowCapacity
 		}
 		return fullCapacity
-	}
-	row := aimdRun(o, v, delay, "100-40-100", end, capacity)
+	}}
+	row := p.measure(o, v, "100-40-100")
 	row.SettleDownS = settled(row.rates, down, up, lowCapacity)
 	row.SettleUpS = settled(row.rates, up, end, fullCapacity)
 	return row
 }
 
-func aimdRun(o Options, v aimdVariant, delay time.Duration, name string, until int64, capacity func(int64) float64) AIMDRow {
-	p := &aimdPlant{adapter: v.make(), delay: delay, capacity: capacity, until: until, jitter: Rand(o.Seed, v.name+name+delay.String())}
-	p.log.from = warmUp
+// measure runs the loop with a variant.
+func (p *aimdPlant) measure(o Options, v aimdVariant, name string) AIMDRow {
+	p.adapter, p.jitter, p.log.from = v.make(), Rand(o.Seed, v.name+name+p.delay.String()), warmUp
 	p.run()
-	row := AIMDRow{Variant: v.name, Capacity: name, DelayS: delay.Seconds(), Cuts: len(p.log.cuts), rates: p.log.rates}
+	row := AIMDRow{Variant: v.name, Capacity: name, Limit: p.limit, DelayS: p.delay.Seconds(), Cuts: len(p.log.cuts), rates: p.log.rates}
 	row.Utilisation = float64(p.log.sent-p.log.rejected) / p.log.room
 	row.Rejected = float64(p.log.rejected) / float64(p.log.sent)
-	row.PeriodS, row.CutsPerEpoch = epochsOf(p.log.cuts, delay)
+	row.PeriodS, row.CutsPerEpoch = epochsOf(p.log.cuts, p.delay)
 	row.LowestRate = math.Inf(1)
 	for _, q := range p.log.rates {
 		if q.X >= seconds(warmUp) {

@@ -17,17 +17,18 @@ type adapter interface {
 	Epoch() uint32
 }
 
-// aimdLimit is the limit of the policy, in requests a minute: half above what the provider really gives.
-const aimdLimit = 9000
+// aimdLimit is the limit of the policy, in requests a second: half above what the provider really gives.
+const aimdLimit = 150
 
 // An aimdPlant is one loop: clients with more to send than fits, their limiter, a provider that hides its capacity, and the
 // way back from its answers to the limiter's rate.
 type aimdPlant struct {
 	clock    Clock
 	adapter  adapter
-	delay    time.Duration // from an answer to the rate that follows from it: a quarter each for answer and report, half for the push
+	delay    time.Duration // from an answer to the rate that follows: half for the way there, half for the push; up to 1 s of report comes on top
 	capacity func(at int64) float64
 	until    int64
+	limit    float64 // of the policy, requests a second
 	jitter   *rand.Rand
 
 	rate     float64 // in force at the limiter, requests a second
@@ -51,7 +52,7 @@ type aimdLog struct {
 const providerBurst = 5
 
 func (p *aimdPlant) run() {
-	p.rate, p.level, p.samples = perSecond(p.adapter.Rate()), providerBurst, map[uint32]*feedback.Sample{}
+	p.rate, p.level, p.samples = p.perSecond(p.adapter.Rate()), providerBurst, map[uint32]*feedback.Sample{}
 	p.clock.At(0, p.send)
 	p.clock.Every(time.Second, func() bool {
 		p.report()
@@ -60,7 +61,9 @@ func (p *aimdPlant) run() {
 	p.clock.Run(p.until)
 }
 
-func perSecond(s policy.Share) float64 { return float64(s) / float64(policy.Whole) * aimdLimit / 60 }
+func (p *aimdPlant) perSecond(s policy.Share) float64 {
+	return float64(s) / float64(policy.Whole) * p.limit
+}
 
 // send sends one request and plans the next. The clients always have one waiting, so the limiter paces them.
 func (p *aimdPlant) send() {
@@ -123,7 +126,7 @@ func (p *aimdPlant) report() {
 				p.step(*s)
 			}
 		}
-		p.log.rates = append(p.log.rates, Point{seconds(p.clock.Now()), perSecond(p.adapter.Rate())})
+		p.log.rates = append(p.log.rates, Point{seconds(p.clock.Now()), p.perSecond(p.adapter.Rate())})
 	})
 }
 
@@ -135,7 +138,7 @@ func (p *aimdPlant) step(s feedback.Sample) {
 	if change.To < change.From && change.At >= p.log.from {
 		p.log.cuts = append(p.log.cuts, change.At)
 	}
-	p.clock.After(p.delay/2, func() { p.rate, p.epoch = perSecond(change.To), change.Epoch })
+	p.clock.After(p.delay/2, func() { p.rate, p.epoch = p.perSecond(change.To), change.Epoch })
 }
 
 func seconds(ns int64) float64 { return float64(ns) / float64(time.Second) }

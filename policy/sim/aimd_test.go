@@ -46,7 +46,7 @@ func TestAIMDControl(t *testing.T) {
 		used, rejected float64
 	}{{policy.Whole / 3, 0.5, 0}, {policy.Whole, 1, 1. / 3}} {
 		v := aimdVariant{"fixed", func() adapter { return fixedRate(row.share) }}
-		got := aimdSteady(Options{Seed: 1, Quick: true}, v, 2*time.Second)
+		got := aimdSteady(Options{Seed: 1, Quick: true}, v, 2*time.Second, aimdLimit)
 		if d := got.Utilisation - row.used; d > 0.01 || d < -0.01 {
 			t.Errorf("%v: utilisation %v", row.share, got.Utilisation)
 		}
@@ -59,7 +59,7 @@ func TestAIMDControl(t *testing.T) {
 // The checks convict a controller that takes every 429 for news.
 func TestAIMDChecksConvict(t *testing.T) {
 	v := aimdVariants()[3]
-	steady, stepped := aimdSteady(Options{Seed: 1, Quick: true}, v, 5*time.Second), aimdStepped(Options{Seed: 1, Quick: true}, v, 5*time.Second)
+	steady, stepped := aimdSteady(Options{Seed: 1, Quick: true}, v, 5*time.Second, aimdLimit), aimdStepped(Options{Seed: 1, Quick: true}, v, 5*time.Second)
 	steady.Variant = "defaults"
 	r := Report{Checks: aimdChecks(&steady, &stepped)}
 	if !r.Failed() {
