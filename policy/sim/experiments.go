@@ -4,5 +4,5 @@ package sim
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{}
+	return []Experiment{AIMD()}
 }
