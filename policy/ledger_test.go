@@ -3,8 +3,8 @@
 package policy
 
 import (
-	"strings"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 

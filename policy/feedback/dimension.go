@@ -48,20 +48,18 @@ const (
 
 // In is the dimension by the name it has in policies; false if the provider did not tell enough, or counts what weir does not.
 func (d Dimension) In() (policy.Dimension, bool) {
-	for p := policy.RPS; p <= policy.InFlight; p++ {
-		if p.Window() == time.Duration(d.Window) && quantityOf(p) == d.Quantity {
+	if d.Quantity == InFlight {
+		return policy.InFlight, true
+	}
+	for p := policy.RPS; p <= policy.OTPM; p++ {
+		if p.Window() == time.Duration(d.Window) && quantities[p.Unit()] == d.Quantity {
 			return p, true
 		}
 	}
 	return 0, false
 }
 
-func quantityOf(p policy.Dimension) Quantity {
-	if p == policy.InFlight {
-		return InFlight
-	}
-	return [...]Quantity{policy.Requests: Requests, policy.Tokens: Tokens, policy.InputTokens: InputTokens, policy.OutputTokens: OutputTokens}[p.Unit()]
-}
+var quantities = [...]Quantity{policy.Requests: Requests, policy.Tokens: Tokens, policy.InputTokens: InputTokens, policy.OutputTokens: OutputTokens}
 
 func (d Dimension) String() string {
 	if p, ok := d.In(); ok {
