@@ -14,7 +14,7 @@ type Ledger struct {
 	probed loaded
 	spare  record
 	held   map[heldKey]*held
-	stocks [64]stock
+	batches [64]batch
 	later  []settlement // until the next Flush
 	wall   int64        // what the wall clock is ahead of the clock of decisions, ns
 
