@@ -25,7 +25,7 @@ test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test -parallel 6 ./e2e
 
-check: ## format, vet, staticcheck, tidy, architecture, clean tree
+check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 20s), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
@@ -33,6 +33,7 @@ check: ## format, vet, staticcheck, tidy, architecture, clean tree
 	go mod tidy -diff
 	go mod verify
 	go test ./internal/arch
+	@sh hack/fuzz.sh $(or $(FUZZ_TIME),20s)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
 
 race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race detector (needs a C compiler)
