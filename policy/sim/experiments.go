@@ -4,5 +4,8 @@ package sim
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{}
+	return []Experiment{
+		AgentBurst(),
+		Starvation(),
+	}
 }

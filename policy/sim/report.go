@@ -13,6 +13,7 @@ type Experiment struct {
 type Options struct {
 	Seed     uint64
 	Quick    bool                // fewer repetitions, for tests
+	Jitter   Jitter              // of clients that retry
 	Progress func(done, all int) // may be nil
 }
 

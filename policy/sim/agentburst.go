@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"strconv"
+
+	"github.com/weirproxy/weir/policy/queue"
+)
+
+// AgentBurst is 30 calls at once, three of them critical, at a server that takes 5 a second: without a limiter, with a cap
+// on calls in flight, and with a client bucket. It is the first table of the reference simulation.
+func AgentBurst() Experiment {
+	return Experiment{
+		Name:  "agent-burst",
+		About: "30 calls at once against 5 a second: backoff, a cap in flight, a client bucket, priority (rows A to I)",
+		Run:   runAgentBurst,
+	}
+}
+
+const burstCalls = 30
+
+// criticalCalls are the numbers of the critical ones, from 0.
+var criticalCalls = map[int]bool{10: true, 18: true, 25: true}
+
+// twoClasses is critical before normal.
+func twoClasses(d queue.Discipline) queue.Config {
+	return queue.Config{Discipline: d, Classes: make([]queue.Class, 2)}
+}
+
+var burstRows = []struct {
+	row, what string
+	client    client
+}{
+	{"A", "none, no retry", client{queue: twoClasses(queue.FIFO)}},
+	{"B", "none, backoff", client{queue: twoClasses(queue.FIFO), retry: true}},
+	{"C", "4 in flight, backoff", client{queue: twoClasses(queue.FIFO), inFlight: 4, retry: true}},
+	{"D", "2 in flight, backoff", client{queue: twoClasses(queue.FIFO), inFlight: 2, retry: true}},
+	{"E", "bucket 4/s, FIFO", client{queue: twoClasses(queue.FIFO), rate: 4, retry: true}},
+	{"F", "bucket 4/s, priority", client{queue: twoClasses(queue.Strict), rate: 4, retry: true}},
+	{"G", "bucket 5/s, FIFO", client{queue: twoClasses(queue.FIFO), rate: 5, retry: true}},
+	{"H", "bucket 5/s, priority", client{queue: twoClasses(queue.Strict), rate: 5, retry: true}},
+	{"I", "bucket 6/s, priority", client{queue: twoClasses(queue.Strict), rate: 6, retry: true}},
+}
+
+// exactly is a row whose numbers do not depend on chance.
+func exactly(row string, rejections, retries, failed int, total, critical float64) wanted {
+	return wanted{row: row, rejections: [2]int{rejections, rejections}, retries: [2]int{retries, retries}, failed: failed,
+		total: [2]float64{total, total}, critical: critical, noCritical: critical == 0}
+}
+
+// burstWanted is mission F's table. B to D hang on the seed, so they have bands, and only additive jitter has them.
+func burstWanted(j Jitter) []wanted {
+	band := func(row string, least, most int, from, to float64) wanted {
+		return wanted{row: row, rejections: [2]int{least, most}, retries: [2]int{least, most}, total: [2]float64{from, to}}
+	}
+	w := []wanted{
+		exactly("A", 25, 0, 25, 0.12, 0), band("B", 72, 84, 16, 19), band("C", 72, 84, 16, 19), band("D", 65, 73, 0, 3600),
+		exactly("E", 0, 0, 0, 7.12, 6.12), exactly("F", 0, 0, 0, 7.12, 0.37), exactly("G", 0, 0, 0, 5.72, 4.92),
+		exactly("H", 0, 0, 0, 5.72, 0.32), exactly("I", 2, 2, 0, 5.12, 0.29),
+	}
+	if j != Additive {
+		w[1], w[2], w[3] = band("B", 0, 999, 0, 3600), band("C", 0, 999, 0, 3600), band("D", 0, 999, 0, 3600)
+	}
+	return w
+}
+
+func runAgentBurst(o Options) (*Report, error) {
+	r := &Report{Name: "agent-burst", Seed: o.Seed}
+	r.Table.Header = []string{"row", "client", "429s", "retries", "failed", "total s", "critical s"}
+	chart := Chart{Title: "calls done", X: "s", Y: "calls"}
+	want := burstWanted(o.Jitter)
+	var rows []AgentRow
+	for i, b := range burstRows {
+		a, err := newAgents(b.client, o, "agent-burst "+b.row)
+		if err != nil {
+			return nil, err
+		}
+		for n := range burstCalls {
+			class := normal
+			if criticalCalls[n] {
+				class = critical
+			}
+			a.arrive(0, class)
+		}
+		a.clock.Drain()
+		row := a.row(b.row, b.what)
+		row.LongestNormalWait = nil // in this table everybody waits for the same burst
+		rows = append(rows, row)
+		r.Checks = append(r.Checks, want[i].check(row))
+		r.Table.Lines = append(r.Table.Lines, row.line())
+		chart.Lines = append(chart.Lines, Line{b.row + " " + b.what, a.finished})
+		o.progress(i+1, len(burstRows))
+	}
+	r.Rows, r.Charts = rows, []Chart{chart}
+	r.Notes = burstNotes(o.Jitter)
+	return r, nil
+}
+
+func (r AgentRow) line() []string {
+	n := strconv.Itoa
+	return []string{r.Row, r.Client, n(r.Rejections), n(r.Retries), n(r.Failed), text(r.TotalS), text(r.CriticalS)}
+}
+
+func burstNotes(j Jitter) []string {
+	notes := []string{
+		"A cap on calls in flight is no cap on their rate: C and D are rejected as often as B.",
+		"A client bucket takes 429s to zero, and priority costs no throughput. A little too fast (I) beats a little too slow (E).",
+	}
+	if j != Additive {
+		notes = append(notes, "B to D were checked for additive jitter only; this was "+j.String()+".")
+	}
+	return notes
+}
