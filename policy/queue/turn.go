@@ -66,7 +66,6 @@ func (q *Queue) offer(now int64, s Server) int64 {
 	q.blocked.reset()
 	for c := range q.config.Classes {
 		q.cursors[c] = q.lists[c].head
-		q.settle(now, c, &wake)
 	}
 	for {
 		i := q.choose(now)
@@ -74,18 +73,26 @@ func (q *Queue) offer(now int64, s Server) int64 {
 			return wake
 		}
 		n := &q.nodes[i]
-		h, e := Handle{uint32(i), n.life}, n.Entry
-		if q.blocked.has(e.Owner, e.Class) {
-			q.cursors[e.Class] = n.next
-			q.settle(now, e.Class, &wake)
+		if n.notBefore > now || q.blocked.has(n.Owner, n.Class) {
+			q.passOver(i, now, &wake)
 			continue
 		}
-		answer := s.Try(h, e)
+		h := Handle{uint32(i), n.life}
+		answer := s.Try(h, n.Entry)
 		if q.has(h) && !q.take(i, answer, &wake) {
 			return wake
 		}
-		q.settle(now, e.Class, &wake)
 	}
+}
+
+// passOver leaves an entry where it is and goes on behind it.
+func (q *Queue) passOver(i int32, now int64, wake *int64) {
+	n := &q.nodes[i]
+	if n.notBefore > now {
+		*wake = min(*wake, n.notBefore)
+		q.blocked.add(n.Owner, n.Class)
+	}
+	q.cursors[n.Class] = n.next
 }
 
 // take does what the answer to an offer says. false: the turn is over.
@@ -108,20 +115,4 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 		return false
 	}
 	return true
-}
-
-// settle moves a class's cursor on to the next entry that may be offered.
-func (q *Queue) settle(now int64, class int, wake *int64) {
-	for i := q.cursors[class]; i >= 0; i = q.cursors[class] {
-		n := &q.nodes[i]
-		waits := n.notBefore > now
-		if waits {
-			*wake = min(*wake, n.notBefore)
-			q.blocked.add(n.Owner, class)
-		}
-		if !waits && !q.blocked.has(n.Owner, class) {
-			return
-		}
-		q.cursors[class] = n.next
-	}
 }
