@@ -63,7 +63,9 @@ func (s *Scenario) Run(o Options) (*Report, error) {
 		return nil, r.err
 	}
 	r.clock.Drain() // those that come back
-	return r.report(), nil
+	report := r.report()
+	report.Seed = o.Seed
+	return report, nil
 }
 
 // begin starts an Envoy that knows nothing.
