@@ -134,3 +134,15 @@ func FuzzScenario(f *testing.F) {
 		}
 	})
 }
+
+// Who comes back after days does not make a scenario of a second run for ever.
+func TestScenarioThatIsPutOff(t *testing.T) {
+	s, err := ParseScenario("f", []byte("tenant acme: rpd 1\nat 0s 3 times acme takes 0s retry\n  expect admitted 3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(Options{})
+	if err != nil || r.Failed() || len(r.Charts[0].Lines[0].Points) > 2*morePoints {
+		t.Errorf("%v %+v, %d points", err, r.Checks, len(r.Charts[0].Lines[0].Points))
+	}
+}

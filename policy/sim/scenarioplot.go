@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/weirproxy/weir/policy"
 )
@@ -58,14 +59,23 @@ func (r *scenarioRun) nameOf(t policy.Tier, a *ask) string {
 	return r.model
 }
 
-// sample reads every meter. It asks for more than a limit ever admits: that is refused with what is left, and changes
-// nothing.
+// sample reads every meter, and does so again as often as the end, which those that come back put off, leaves room for.
 func (r *scenarioRun) sample() {
-	now := r.clock.Now()
 	for _, p := range r.plots {
 		if len(p.left) > morePoints {
 			return
 		}
+	}
+	r.readMeters()
+	if r.goesOn() {
+		r.clock.After(max(r.ends/plotPoints, time.Millisecond), r.sample)
+	}
+}
+
+// readMeters asks each for more than it ever admits: that is refused with what is left, and changes nothing.
+func (r *scenarioRun) readMeters() {
+	now := r.clock.Now()
+	for _, p := range r.plots {
 		only := p.step
 		only.Limit = &policy.Limit{Meters: []policy.Meter{p.meter}}
 		var path policy.Path

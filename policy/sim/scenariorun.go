@@ -23,6 +23,7 @@ type scenarioRun struct {
 	history []*admitted
 	refused []*ask // each refusal's line
 	plots   []*plot
+	renews  bool
 	err     error
 }
 
@@ -109,8 +110,7 @@ func (r *scenarioRun) schedule() {
 	for _, p := range all {
 		p.plan()
 	}
-	r.clock.Every(max(r.ends/plotPoints, time.Millisecond), func() bool { r.sample(); return r.goesOn() })
-	r.clock.Every(time.Duration(policy.RenewEvery), func() bool { r.ledger.Renew(r.clock.Now()); return r.goesOn() })
+	r.clock.After(0, r.sample)
 }
 
 // goesOn says whether something is still to come. Who comes back later than the last line puts off the end.
@@ -186,6 +186,7 @@ func (r *scenarioRun) admit(a *ask, cost policy.Cost, res *policy.Reservation) {
 	a.admitted++
 	call := &admitted{r.clock.Now(), a, cost}
 	r.history = append(r.history, call)
+	r.renew()
 	life, ledger := r.life, r.ledger
 	r.clock.After(a.takes, func() {
 		out := policy.Outcome{Ending: a.ending, Input: a.input, Output: cost.Output, InputEstimated: a.input, OutputSeen: cost.Output}
@@ -196,5 +197,18 @@ func (r *scenarioRun) admit(a *ask, cost policy.Cost, res *policy.Reservation) {
 		if life == r.life && ledger == r.ledger { // else nobody is left who could settle it
 			ledger.Settle(r.clock.Now(), res, call.cost)
 		}
+	})
+}
+
+// renew says for the worker that its calls are still there, while there are some.
+func (r *scenarioRun) renew() {
+	if r.renews {
+		return
+	}
+	r.renews = true
+	r.clock.Every(time.Duration(policy.RenewEvery), func() bool {
+		r.ledger.Renew(r.clock.Now())
+		r.renews = r.ledger.InFlight() > 0
+		return r.renews
 	})
 }

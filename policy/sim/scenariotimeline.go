@@ -138,7 +138,10 @@ func (p *parser) about(a *ask) bool {
 	case counts[word] != nil:
 		*counts[word], ok = p.count(word, word+" 100")
 	case word == "takes":
-		a.takes, ok = p.duration("how long it takes", "takes 3s")
+		if a.takes, ok = p.duration("how long it takes", "takes 3s"); ok && a.takes > 24*time.Hour {
+			p.fail("", "%v: a call takes a day at most", a.takes)
+			return false
+		}
 	case word == "ends":
 		var how string
 		if how, ok = p.next("how it ends", "ends broken"); ok {
