@@ -21,8 +21,8 @@
 //     a + (b+1)/r. A class with threshold 0 never ages, and waits as under Strict.
 //   - [Linear], with x's class d behind the highest (difference of priorities over rate): b, and who arrives in higher
 //     classes within d. So after d nobody passes x any more.
-//   - [Weighted], with weights w: k, and of each other class j at most floor((k+1) w_j / w_x) + 1. So if every class has
-//     weight 1, the longest wait of a class is the number of classes times its own queue.
+//   - [Weighted], with weights w and entries that weigh the same: k, and of each other class j at most
+//     floor((k+1) w_j / w_x) + 1. So a class's own queue times the sum of weights over its own bounds its wait, nearly.
 //
 // Entries that are skipped because a bucket of their own refuses them hold up nobody but later entries of their owner, and
 // the bounds begin when that bucket admits them.

@@ -25,6 +25,7 @@ func (q *Queue) link(i int32) {
 	}
 	l.tail = i
 	l.n++
+	l.cost += n.Cost
 	q.n++
 	q.bytes += n.Bytes
 }
@@ -47,6 +48,7 @@ func (q *Queue) remove(i int32) {
 		q.cursors[n.Class] = n.next
 	}
 	l.n--
+	l.cost -= n.Cost
 	q.n--
 	q.bytes -= n.Bytes
 	q.unschedule(i)

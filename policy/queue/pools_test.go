@@ -333,6 +333,59 @@ func TestLendingAndGettingBack(t *testing.T) {
 	near("interactive's rate from then on", back[0], 36_000, 20)
 }
 
+// A change of the limit mints nothing for anybody, forgives no debt, and may be made as often as one likes.
+func TestCarryMintsNothing(t *testing.T) {
+	plans := anyPoolPlan(true)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := plans.Draw(t, "from"), plans.Draw(t, "to")
+		from, err := a.make(nil)
+		to, err2 := b.make(nil)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		s, now := from.Full(0), int64(0)
+		for _, step := range a.Steps {
+			now += step.Ticks * 1000
+			if from.Take(&s, now, step.Class, step.N) && step.Settle {
+				from.Settle(&s, now, step.Class, step.N, step.Actual)
+			}
+		}
+		got := to.Carry(s, now, from)
+		for i := range to.classes {
+			own := int64(0)
+			if i < len(from.classes) {
+				own = s.Own[i]
+			}
+			owes := max(own, to.classes[i].burst-to.limit*to.window) // a window's worth at most, as everywhere
+			if got.Own[i] > owes || got.Own[i] > to.classes[i].burst || own >= 0 && got.Own[i] < 0 {
+				t.Fatalf("class %d has %d of %d", i, got.Own[i], own)
+			}
+		}
+		if got.Pot > s.Pot || got.Pot > to.pot || to.Carry(got, now, to) != got {
+			t.Fatalf("the pot has %d of %d, or another change changes something", got.Pot, s.Pot)
+		}
+	})
+}
+
+// The same over another window: the same units, whole ones.
+func TestCarryToAnotherWindow(t *testing.T) {
+	half := []Pool{{Share: policy.Whole / 2}}
+	minute, err := NewPools(policy.NewMeter(policy.MeterSpec{Dimension: policy.TPM, Limit: 6000, Burst: 1000}), half)
+	day, err2 := NewPools(policy.NewMeter(policy.MeterSpec{Dimension: policy.TPD, Limit: 86_400_000, Burst: 2000}), half)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	s := minute.Full(0)
+	minute.Take(&s, 0, 0, 600) // 250 of its own, the rest of the pot
+	for _, level := range []int64{400, -350} {
+		if got := day.Level(day.Carry(s, 0, minute), 0, 0); got != level {
+			t.Errorf("%d units, want %d", got, level)
+		}
+		minute.Settle(&s, 0, 0, 0, 350)
+		s.Pot = 0
+	}
+}
+
 func TestPoolErrors(t *testing.T) {
 	m := policy.NewMeter(policy.MeterSpec{Dimension: policy.TPM, Limit: 1000})
 	for _, pools := range [][]Pool{

@@ -126,3 +126,28 @@ func (p *Pools) Settle(s *PoolState, now int64, class int, reserved, actual int6
 		s.Pot = min(s.Pot+over, p.pot)
 	}
 }
+
+// Carry gives the state for a limit that takes the place of another, from on: the same levels in units, no more than there is
+// now room for, and the same debt, up to what the new limit gives in a window. A class that is new begins empty. So a change
+// mints nothing.
+func (p *Pools) Carry(s PoolState, now int64, from *Pools) PoolState {
+	from.refill(&s, now/from.tick)
+	to := PoolState{At: now / p.tick, Pot: min(p.scale(s.Pot, from), p.pot)}
+	for i, c := range p.classes {
+		if i < len(from.classes) {
+			to.Own[i] = max(min(p.scale(s.Own[i], from), c.burst), c.burst-p.limit*p.window)
+		}
+	}
+	return to
+}
+
+// scale gives a level of other pools in units x window of these, rounded down.
+func (p *Pools) scale(level int64, from *Pools) int64 {
+	switch {
+	case from.window == p.window:
+		return level
+	case level < 0:
+		return -((-level + from.window - 1) / from.window * p.window)
+	}
+	return level / from.window * p.window
+}

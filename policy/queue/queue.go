@@ -58,6 +58,7 @@ type node struct {
 type list struct {
 	head, tail int32
 	n          int
+	cost       int64
 }
 
 // New makes a queue. All its memory is made now or at the first use of a place, and used again.
@@ -75,7 +76,7 @@ func New(c Config) (*Queue, error) {
 		}
 	}
 	for i := range q.lists {
-		q.lists[i], q.cursors[i] = list{-1, -1, 0}, -1
+		q.lists[i], q.cursors[i] = list{head: -1, tail: -1}, -1
 	}
 	q.blocked.bits = bits.Len(uint(2*c.Entries - 1))
 	return q, nil
@@ -98,6 +99,20 @@ func (q *Queue) Highest() int {
 		}
 	}
 	return -1
+}
+
+// Ahead is how many entries, and what they weigh, go before an arrival of a class for certain: no discipline lets it pass its
+// own class, FIFO nobody, and Strict no higher one. With the rate of what is waited for it gives the expected wait for Push,
+// which then never refuses who might have been in time.
+func (q *Queue) Ahead(class int) (entries int, cost int64) {
+	class = q.classOf(class)
+	for c := range q.config.Classes {
+		if c == class || q.config.Discipline == FIFO || q.config.Discipline == Strict && c < class {
+			entries += q.lists[c].n
+			cost += q.lists[c].cost
+		}
+	}
+	return entries, cost
 }
 
 // Push makes an entry wait, behind all of its class. expected is how long the caller thinks that it will have to, in ns: if

@@ -187,6 +187,16 @@ func (r *pair) compare() error {
 		if got, want := r.queue.MayPass(r.now, class), r.naive.mayPass(r.now, class); got != want {
 			return fmt.Errorf("class %d may pass: %v, want %v", class, got, want)
 		}
+		entries, cost := r.queue.Ahead(class)
+		for _, w := range r.naive.list {
+			if w.Class == class || r.naive.config.Discipline == FIFO || r.naive.config.Discipline == Strict && w.Class < class {
+				entries--
+				cost -= max(w.Cost, 1)
+			}
+		}
+		if entries != 0 || cost != 0 {
+			return fmt.Errorf("%d entries of %d too many ahead of class %d", entries, cost, class)
+		}
 	}
 	return nil
 }
