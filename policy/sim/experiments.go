@@ -4,5 +4,9 @@ package sim
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{AIMD()}
+	return []Experiment{
+		AgentBurst(),
+		Starvation(),
+		AIMD(),
+	}
 }
