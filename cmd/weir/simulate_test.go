@@ -126,6 +126,11 @@ func TestSparks(t *testing.T) {
 	if s := sparks(sim.Chart{Lines: []sim.Line{{Points: []sim.Point{{X: 1, Y: 1}}}}}); s != "" {
 		t.Errorf("of one point it draws %q", s)
 	}
+	for _, r := range [][2]float64{{0, 18.43}, {0, 30}, {-2000, 200_000}, {0, 1e-3}, {59, 123}} {
+		if n := len(ticks(r[0], r[1])); n < 3 || n > 11 {
+			t.Errorf("%v has %d ticks", r, n)
+		}
+	}
 	if s := string(svgOf(nil)); !strings.HasSuffix(s, "</svg>\n") {
 		t.Error(s)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"math"
 
 	"github.com/weirproxy/weir/policy/sim"
 )
@@ -15,7 +16,6 @@ const (
 	svgWidth, svgHeight         = 820, 300
 	plotLeft, plotTop           = 70, 34
 	plotWidth, plotHeight       = 520, 220
-	svgTicks                    = 5
 	legendLeft, legendLine      = plotLeft + plotWidth + 16, 18
 	svgFont                     = "font-family='sans-serif' font-size='12'"
 	axisColour, gridColour, ink = "#888", "#e4e4e4", "#222"
@@ -39,7 +39,7 @@ func svgOf(charts []sim.Chart) []byte {
 }
 
 func svgChart(b *bytes.Buffer, c sim.Chart) {
-	svgText(b, plotLeft, 20, "start", c.Title)
+	svgText(b, plotLeft, 20, "start", c.Title+" ("+c.Y+")")
 	f := frameOf(c)
 	if f.empty() {
 		svgText(b, plotLeft, plotTop+20, "start", "nothing to show")
@@ -47,19 +47,33 @@ func svgChart(b *bytes.Buffer, c sim.Chart) {
 	}
 	x := func(v float64) float64 { return plotLeft + (v-f.x0)/(f.x1-f.x0)*plotWidth }
 	y := func(v float64) float64 { return plotTop + plotHeight - (v-f.y0)/(f.y1-f.y0)*plotHeight }
-	for i := range svgTicks + 1 {
-		part := float64(i) / svgTicks
-		vx, vy := f.x0+part*(f.x1-f.x0), f.y0+part*(f.y1-f.y0)
-		fmt.Fprintf(b, "<path d='M%.1f %.1fH%d' stroke='%s'/>\n", float64(plotLeft), y(vy), plotLeft+plotWidth, gridColour)
-		svgText(b, plotLeft-6, y(vy)+4, "end", number(vy))
-		svgText(b, x(vx), plotTop+plotHeight+16, "middle", number(vx))
+	for _, v := range ticks(f.y0, f.y1) {
+		fmt.Fprintf(b, "<path d='M%d %.1fH%d' stroke='%s'/>\n", plotLeft, y(v), plotLeft+plotWidth, gridColour)
+		svgText(b, plotLeft-6, y(v)+4, "end", number(v))
+	}
+	for _, v := range ticks(f.x0, f.x1) {
+		svgText(b, x(v), plotTop+plotHeight+16, "middle", number(v))
 	}
 	fmt.Fprintf(b, "<path d='M%d %dV%dH%d' fill='none' stroke='%s'/>\n", plotLeft, plotTop, plotTop+plotHeight, plotLeft+plotWidth, axisColour)
 	svgText(b, plotLeft+plotWidth, plotTop+plotHeight+32, "end", c.X)
-	svgText(b, plotLeft-6, plotTop-8, "end", c.Y)
 	for i, l := range c.Lines {
 		svgLine(b, i, l, x, y)
 	}
+}
+
+// ticks gives the round numbers of an axis: 4 to 11 of them.
+func ticks(from, to float64) (at []float64) {
+	step := math.Pow(10, math.Floor(math.Log10((to-from)/4)))
+	for _, n := range []float64{5, 2} {
+		if (to-from)/(n*step) >= 4 {
+			step *= n
+			break
+		}
+	}
+	for i := math.Ceil(from / step); i*step <= to*(1+1e-9); i++ {
+		at = append(at, i*step)
+	}
+	return at
 }
 
 func svgLine(b *bytes.Buffer, i int, l sim.Line, x, y func(float64) float64) {

@@ -34,7 +34,7 @@ func (d Discipline) String() string {
 // Bounds of a configuration.
 const (
 	MaxClasses = 8
-	MaxEntries = 1 << 20
+	MaxEntries = 1 << 16 // more would wait longer than any caller does
 
 	// MaxWeight keeps weighted turns exact: ringTurn is a multiple of every weight, so that no share is ever rounded.
 	MaxWeight = 16

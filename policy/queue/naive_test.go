@@ -147,10 +147,16 @@ func (q *naive) turn(now int64, try func(*waiting) Answer, timeout func(*waiting
 		timeout(due)
 	}
 	wake := q.offer(now, try)
+	oldest := map[int]bool{}
 	for _, w := range q.list {
 		if w.Deadline != 0 {
 			wake = min(wake, w.Deadline)
 		}
+		limit := int64(q.config.Classes[w.Class].Threshold)
+		if q.config.Discipline == Threshold && !oldest[w.Class] && limit > 0 && w.Arrived+limit > now {
+			wake = min(wake, w.Arrived+limit)
+		}
+		oldest[w.Class] = true
 	}
 	return wake
 }

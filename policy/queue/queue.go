@@ -127,7 +127,7 @@ func (q *Queue) Push(now int64, e Entry, expected int64) (Handle, Outcome) {
 	if e.Deadline == 0 {
 		e.Deadline = Never
 	}
-	if e.Deadline != Never && max(expected, 0) >= e.Deadline-now {
+	if e.Deadline <= now || e.Deadline != Never && max(expected, 0) >= e.Deadline-now {
 		return Handle{}, QueueTimeout
 	}
 	if q.n >= q.config.Entries || e.Bytes > q.config.Bytes-q.bytes {

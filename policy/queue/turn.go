@@ -46,10 +46,24 @@ func (q *Queue) Turn(now int64, s Server) int64 {
 	if len(q.due) > 0 {
 		wake = min(wake, q.nodes[q.due[0]].Deadline)
 	}
+	wake = min(wake, q.ages(now))
 	if q.pushed { // by the server: it may not have been offered yet
 		wake = now
 	}
 	return wake
+}
+
+// ages is when the oldest entry of a class next reaches its threshold: it then goes before who was told to wait, and may need
+// less.
+func (q *Queue) ages(now int64) int64 {
+	next := int64(Never)
+	for c := range q.config.Classes {
+		i := q.lists[c].head
+		if limit := int64(q.config.Classes[c].Threshold); q.config.Discipline == Threshold && i >= 0 && limit > 0 && !q.aged(now, &q.nodes[i]) {
+			next = min(next, q.nodes[i].Arrived+limit)
+		}
+	}
+	return next
 }
 
 func (q *Queue) expire(now int64, s Server) {

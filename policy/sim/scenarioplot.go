@@ -17,6 +17,7 @@ type plot struct {
 	left  []Point
 	limit []Point
 	asks  map[*ask]bool // those that pass it
+	there bool          // the policy has it now
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 func (r *scenarioRun) watch() {
 	plots := map[string]*plot{}
 	for _, p := range r.plots {
-		plots[p.name] = p
+		plots[p.name], p.there = p, false
 	}
 	for _, a := range r.asks {
 		path, _ := r.path(a)
@@ -42,7 +43,7 @@ func (r *scenarioRun) watch() {
 					r.plots = append(r.plots, plots[name])
 				}
 				if p := plots[name]; p != nil {
-					p.step, p.meter, p.asks[a] = s, m, true
+					p.step, p.meter, p.there, p.asks[a] = s, m, true, true
 				}
 			}
 		}
@@ -76,6 +77,9 @@ func (r *scenarioRun) sample() {
 func (r *scenarioRun) readMeters() {
 	now := r.clock.Now()
 	for _, p := range r.plots {
+		if !p.there {
+			continue
+		}
 		only := p.step
 		only.Limit = &policy.Limit{Meters: []policy.Meter{p.meter}}
 		var path policy.Path
@@ -93,10 +97,18 @@ func (r *scenarioRun) charts() []Chart {
 	var charts []Chart
 	for _, p := range r.plots {
 		charts = append(charts, Chart{Title: p.name, X: "s", Y: "units", Lines: []Line{
-			{"left at once", p.left}, {fmt.Sprintf("counted in the last %v", p.meter.Window()), r.counted(p)}, {"limit", p.limit},
+			{"left at once", p.left}, {"counted in the last " + windowName(p.meter.Window()), r.counted(p)}, {"limit", p.limit},
 		}})
 	}
 	return charts
+}
+
+func windowName(d time.Duration) string {
+	names := map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day"}
+	if n := names[d]; n != "" {
+		return n
+	}
+	return d.String()
 }
 
 // counted is what the last window counts at each point, by what the calls turned out to use.
