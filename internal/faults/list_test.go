@@ -10,6 +10,7 @@ var faults = []fault{
 	{"P2 a wait that is too short", "policy/bucket.go", "max(after-r.tolerance-now, 0)", "max(after-r.tolerance-now, 0) / 2", "TestBucketWaitIsExact"},
 	{"P2 admits what an exact bucket refuses", "policy/bucket.go", "max(after-r.tolerance-now, 0)", "max(after-r.tolerance-r.cost(1)-now, 0)", "TestBucketPromise"},
 	{"P3 a refund that gives back what has refilled", "policy/bucket.go", "min(was-is, b.leastSince(at))", "(was - is)", "TestBucketPromise"},
+	{"P3 refunds that are lost when many calls are open", "policy/bucket.go", "ratio < least {", "false && ratio < least {", "TestRefundsAreUsed"},
 	{"P3 a reservation that can be settled twice", "policy/settle.go", "\tres.path.Len = 0\n", "", "TestSettleOnce"},
 	{"P4 a change of the rate that mints", "policy/bucket.go", "min(b.level(now, from), to.burst)", "to.burst", "TestBucketConvertNeverMints"},
 	{"P5 records created with version 0", "policy/store.go", "0xFFFFFFFE", "0", "TestCreationInEveryOrder"},
