@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Ledger is the controller's side of one quota: what each node may be spending, and what is free. It is not safe for
+// concurrent use. All times are ns of one monotonic clock of the controller, greater than 0.
+type Ledger struct {
+	key    string
+	quota  Quota
+	params Params
+	epoch  uint64
+
+	peers []*peer // by name
+	named map[string]*peer
+
+	// Until these times only what nodes of this epoch brought may move: rates, and caps, which last a window longer.
+	learnRates, learnCaps int64
+
+	// Until these times nodes that have not been heard of may keep floors that an earlier controller gave them.
+	unheardRates, unheardCaps int64
+
+	pool     int64 // units of level that no node may hold
+	poolRest int64 // of a unit, in window-ths
+	inflow   int64 // units per window, since last
+	last     int64 // time of the last rebalance
+	pending  bool  // something has been reported since
+
+	filler Filler
+	wants  []Want
+	x      []int64
+	round  round
+}
+
+// NewLedger makes the ledger of a controller that starts now. Its epoch must be greater than that of each controller before
+// it, and those must have stopped. first says that there was none: then nothing can be out. Otherwise it learns, for a
+// lease, what nodes hold, and for a window longer what their rings remember.
+func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first bool) *Ledger {
+	l := &Ledger{key: key, quota: q, params: p, epoch: epoch, named: map[string]*peer{}, last: now}
+	if !first {
+		l.learnRates = now + p.outlast(int64(p.Lease))
+		l.learnCaps = l.learnRates + l.memory()
+		l.unheardRates = l.learnRates + p.outlast(int64(p.Forget))
+		l.unheardCaps = l.unheardRates + l.memory()
+	}
+	return l
+}
+
+// memory is for how long after its end a grant may still be remembered, in ns of the controller's clock.
+func (l *Ledger) memory() int64 {
+	if !l.quota.windowed() {
+		return 0
+	}
+	return l.params.outlast(l.quota.Memory)
+}
+
+// SetLimit changes the limit; the burst stays the same number of seconds. A cut only shrinks: nothing is granted to anybody
+// until what is out has come down to it.
+func (l *Ledger) SetLimit(now, limit int64) {
+	l.fillPool(now)
+	l.pool = min(l.pool, l.quota.burstOf(l.inflow))
+	q := &l.quota
+	l.inflow = max(l.inflow-max(q.Limit-limit, 0), 0)
+	q.Burst, q.Limit = part(limit, q.Burst, q.Limit), limit
+	l.pending = true
+}
+
+// Report takes in what a node says of the quota. It says false if the report is of an epoch before this controller's: then
+// nothing of it is believed, and a [Hello] must be sent.
+func (l *Ledger) Report(now int64, r *Report, h *Holding) (heard bool) {
+	if r.Epoch != l.epoch {
+		return r.Epoch > l.epoch
+	}
+	p := l.peer(r.Node)
+	switch {
+	case r.Incarnation < p.incarnation || r.Incarnation == p.incarnation && r.Number <= p.number:
+		return true
+	case r.Incarnation > p.incarnation:
+		l.join(now, p, r, h)
+	}
+	p.number, p.seen, p.demand = r.Number, now, min(h.Demand, maxUnits)
+	l.acknowledge(now, p, h)
+	p.due = p.due || !r.AckOnly
+	l.pending = true
+	return true
+}
+
+// peer gives the entry of a node.
+func (l *Ledger) peer(name string) *peer {
+	if p := l.named[name]; p != nil {
+		return p
+	}
+	p := &peer{name: name}
+	l.named[name] = p
+	at, _ := slices.BinarySearchFunc(l.peers, p, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
+	l.peers = slices.Insert(l.peers, at, p)
+	return p
+}
+
+// join takes in a new life of a node. It holds what it says; what the life before held is gone, but what that one spent
+// counts for a window more. In learning, what a node holds when it is first heard in this epoch is its credit.
+func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
+	held := max(h.Cap, h.Remembered)
+	old := *p
+	*p = peer{name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit}
+	if old.incarnation != 0 {
+		p.haunt(now, old.capBase(now, l.memory()), l.memory())
+	} else {
+		p.rateCredit, p.capCredit = h.Rate, held
+	}
+	end := max(l.learnRates, now)
+	p.holds = append(p.holds, hold{version: 0, rate: h.Rate, cap: h.Cap, end: end})
+	p.floor, p.floorEnd = h.Floor, end+l.params.outlast(int64(l.params.Forget))
+	p.target, p.returned = h.Rate, h.Returned
+}
+
+// acknowledge drops what a report proves dead: the grants older than the one it has applied. What the node still enforces
+// under that one may have become less, and never becomes more.
+func (l *Ledger) acknowledge(now int64, p *peer, h *Holding) {
+	covered := p.covered(now, h)
+	before := p.rateBound(now)
+	for len(p.holds) > 0 && p.holds[0].version < h.Version {
+		p.holds = p.holds[1:]
+	}
+	if len(p.holds) > 0 && p.holds[0].version == h.Version {
+		p.holds[0].rate = min(p.holds[0].rate, h.Rate)
+		p.holds[0].cap = min(p.holds[0].cap, h.Cap)
+	}
+	p.acked = h.Version
+	if l.quota.windowed() {
+		p.remembered, p.rememberedEnd = min(h.Remembered, maxUnits), now+l.memory()
+	}
+	if back := h.Returned - p.returned; back > 0 {
+		p.returned = h.Returned
+		if covered {
+			fall := l.quota.burstOf(before) - l.quota.burstOf(p.rateBound(now))
+			l.pool += max(min(back, fall), 0)
+		}
+	}
+}
+
+// Next is when Rebalance should be called again, in ns.
+func (l *Ledger) Next() int64 {
+	if l.pending {
+		return l.last + int64(l.params.Rebalance)
+	}
+	return l.last + int64(l.params.Beat)
+}

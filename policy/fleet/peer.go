@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+// A peer is what the ledger has on a node.
+type peer struct {
+	name                string
+	incarnation, number uint64
+	seen                int64 // when its last report came
+	demand              int64 // units per window
+	acked               uint64
+	version             uint64 // of the last grant
+	holds               []hold // by version; the first may have been superseded, the node has not said so
+
+	remembered    int64 // units that its ring counted at its last report
+	rememberedEnd int64 // then it counts none of those any more
+	ghosts        []ghost
+
+	floor    int64 // units per window that it keeps after its lease
+	floorEnd int64
+
+	returned              int64
+	rateCredit, capCredit int64 // what it held when it was first heard in this epoch
+
+	due      bool  // a report has had no answer
+	target   int64 // rate of the last grant
+	sentAt   int64 // when that was
+	shrunkAt int64 // when it was last asked to shrink at once
+
+	peerRound
+}
+
+// A hold is a grant that the node may be enforcing.
+type hold struct {
+	version   uint64
+	rate, cap int64
+	end       int64 // of the lease by the controller's clock, later than by the node's
+}
+
+// A ghost is what an earlier life of the node may have spent in the last window.
+type ghost struct{ units, end int64 }
+
+const (
+	maxHolds  = 24
+	maxGhosts = 8
+)
+
+// rateBound is the highest rate that the node may be spending at.
+func (p *peer) rateBound(now int64) (u int64) {
+	if now < p.floorEnd {
+		u = p.floor
+	}
+	for i := range p.holds {
+		if now < p.holds[i].end {
+			u = max(u, p.holds[i].rate)
+		}
+	}
+	return u
+}
+
+// capBase is the most that the node's share of a window may come to, its earlier lives left out: caps that may be in force
+// or were within the memory of its ring, and what that counted when it last reported.
+func (p *peer) capBase(now, memory int64) (u int64) {
+	if now < p.floorEnd+memory {
+		u = p.floor
+	}
+	for i := range p.holds {
+		if now < p.holds[i].end+memory {
+			u = max(u, p.holds[i].cap)
+		}
+	}
+	if now < p.rememberedEnd {
+		u = max(u, p.remembered)
+	}
+	return u
+}
+
+// spooky is what the earlier lives of the node may have spent in the last window.
+func (p *peer) spooky(now int64) (units int64) {
+	for len(p.ghosts) > 0 && now >= p.ghosts[0].end {
+		p.ghosts = p.ghosts[1:]
+	}
+	for _, g := range p.ghosts {
+		units += g.units
+	}
+	return units
+}
+
+func (p *peer) haunt(now, units, memory int64) {
+	if units == 0 || memory == 0 {
+		return
+	}
+	p.ghosts = append(p.ghosts, ghost{units, now + memory})
+	if len(p.ghosts) > maxGhosts {
+		p.ghosts[1].units += p.ghosts[0].units
+		p.ghosts = p.ghosts[1:]
+	}
+}
+
+// covered says whether returned tokens may be believed: every grant that the node may have held since its last report is
+// still listed, none has lapsed. Then all the time they were inside the burst of a listed grant, and may move to the pool as
+// that is dropped. Tokens that were outside for a moment have been replaced by what flowed into the pool: to credit them
+// would let the quota's bucket rise by more than its rate.
+func (p *peer) covered(now int64, h *Holding) bool {
+	if len(p.holds) == 0 || p.holds[0].version > p.acked {
+		return false
+	}
+	for _, g := range p.holds {
+		if g.version < h.Version && now >= g.end || g.version == h.Version && h.Rate < g.rate {
+			return false
+		}
+	}
+	return true
+}
+
+// list puts a grant into the ledger. It must be listed before it is sent.
+func (p *peer) list(h hold) {
+	p.holds = append(p.holds, h)
+	if len(p.holds) <= maxHolds {
+		return
+	}
+	// Join the two oldest into one that covers both. It has the later version: its tokens are not believed.
+	a, b := p.holds[0], &p.holds[1]
+	b.rate, b.cap, b.end = max(a.rate, b.rate), max(a.cap, b.cap), max(a.end, b.end)
+	p.holds = p.holds[1:]
+}
+
+// keepFloor notes a floor that a grant is about to give. One that is forgotten must not come back with it: of that, only
+// what a ring may still remember counts, until the node says what it does.
+func (p *peer) keepFloor(now, memory, floor, end int64) {
+	if now >= p.floorEnd {
+		if now < p.floorEnd+memory {
+			p.list(hold{p.version - 1, 0, p.floor, p.floorEnd})
+		}
+		p.floor = 0
+	}
+	p.floor, p.floorEnd = max(p.floor, floor), max(p.floorEnd, end)
+}
+
+// expire drops the grants that are over, but for the last, which says whether tokens are covered.
+func (p *peer) expire(now, memory int64) {
+	for len(p.holds) > 1 && now >= p.holds[0].end+memory {
+		p.holds = p.holds[1:]
+	}
+}
