@@ -51,7 +51,7 @@ type Params struct {
 // DefaultParams are the defaults.
 func DefaultParams() Params {
 	return Params{
-		Report: time.Second, Lease: 15 * time.Second, Margin: 20 * time.Millisecond, Silent: 2200 * time.Millisecond,
+		Report: time.Second, Lease: 10 * time.Second, Margin: 20 * time.Millisecond, Silent: 1600 * time.Millisecond,
 		Rebalance: 30 * time.Millisecond, Beat: 250 * time.Millisecond, Forget: time.Hour, Ahead: 3 * time.Second,
 	}
 }

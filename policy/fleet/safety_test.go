@@ -56,7 +56,7 @@ func (w *world) check() {
 // covered asks whether the ledger covers what a node holds, when it is the only one to know.
 func (w *world) covered(n *worldNode, t Terms) {
 	l := w.ledger
-	if !w.up || w.now < l.learnCaps || w.now < l.learnRates {
+	if w.outside || !w.up || w.now < l.learnCaps || w.now < l.learnRates {
 		return
 	}
 	p := l.named[n.name]
@@ -78,7 +78,7 @@ func (w *world) covered(n *worldNode, t Terms) {
 // lease asks whether the ledger's sums hold: what nodes may spend, and the pool beside their bursts.
 func (w *world) lease() {
 	l := w.ledger
-	if !w.up || w.now < l.learnCaps || w.now < l.learnRates {
+	if w.outside || !w.up || w.now < l.learnCaps || w.now < l.learnRates {
 		return
 	}
 	sum, caps, bursts := int64(0), int64(0), l.pool

@@ -26,6 +26,7 @@ type world struct {
 	epoch   uint64
 	nodes   []*worldNode
 	planted fault
+	outside bool // judge by what is spent alone, not by the ledger
 
 	bucket   float64    // an exact bucket that is charged with each admission
 	admitted []admitted // in the last window
