@@ -10,7 +10,7 @@ type Report struct {
 	Number      uint64    `json:"number"`      // greater in each report of this life
 	Epoch       uint64    `json:"epoch"`       // of the controller whose grants it holds; 0: of none yet
 	AckOnly     bool      `json:"ack_only,omitempty"`
-	Holdings    []Holding `json:"holdings"`
+	Holdings    []Holding `json:"holdings,omitempty"`
 }
 
 // A Holding is what a node says of one quota, as of the sending of its report.
@@ -29,7 +29,7 @@ type Holding struct {
 type Shares struct {
 	Epoch       uint64  `json:"epoch"`
 	Incarnation uint64  `json:"incarnation"` // of the node, as it reported it; to another it means nothing
-	Grants      []Grant `json:"grants"`
+	Grants      []Grant `json:"grants,omitempty"`
 }
 
 // A Grant is a share of one quota.

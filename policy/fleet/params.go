@@ -46,6 +46,7 @@ type Params struct {
 	Beat      time.Duration // most time between them, while anything moves
 	Forget    time.Duration // from the end of a lease for as long as its node keeps its floor
 	Ahead     time.Duration // for so long a node may go on at its rate before its cap must grow again
+	Patience  time.Duration // for so long at most a call waits for tokens of a small quota
 }
 
 // DefaultParams are the defaults.
@@ -53,6 +54,7 @@ func DefaultParams() Params {
 	return Params{
 		Report: time.Second, Lease: 10 * time.Second, Margin: 20 * time.Millisecond, Silent: 1600 * time.Millisecond,
 		Rebalance: 30 * time.Millisecond, Beat: 250 * time.Millisecond, Forget: time.Hour, Ahead: 3 * time.Second,
+		Patience: 10 * time.Second,
 	}
 }
 
@@ -62,3 +64,7 @@ const clockError = 1000
 
 // outlast is how long the controller waits so that d has passed on any node's clock, in ns.
 func (p Params) outlast(d int64) int64 { return d + d/clockError + int64(p.Margin) }
+
+// loanTerm is for how long after the first ask a loan may be used, in ns: longer than a call waits, so that a token which
+// comes as its call leaves can serve the next.
+func (p Params) loanTerm() int64 { return int64(p.Patience + 5*time.Second) }
