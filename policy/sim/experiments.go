@@ -4,5 +4,7 @@ package sim
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{}
+	return []Experiment{
+		fleetExperiment(), smallQuotaExperiment(),
+	}
 }
