@@ -30,8 +30,9 @@ func (l *Ledger) countCaps(now int64, r *round) {
 	}
 	slots := int64(0)
 	for _, p := range l.peers {
-		p.caps = peerCaps{base: p.capBase(now, l.memory())}
-		c.sum += p.caps.base + p.spooky(now)
+		p.wane(now, l.memory(), &l.quota)
+		p.caps = peerCaps{base: p.capBase(now, l.memory(), &l.quota)}
+		c.sum += p.caps.base + p.spooky(now, l.memory())
 		if learning {
 			c.limit += p.capCredit
 		}
@@ -57,7 +58,7 @@ func (l *Ledger) capTargets() {
 			continue
 		}
 		k := &p.caps
-		k.need = max(p.remembered+part(p.share, int64(l.params.Ahead), l.quota.Window), l.floorOf(p))
+		k.need = max(p.trail.remembered+part(p.share, int64(l.params.Ahead), l.quota.Window), l.floorOf(p))
 		k.lack = max(k.need-k.base, 0)
 		c.lack += k.lack
 		c.wish += max(p.share-max(k.base, k.need), 0)

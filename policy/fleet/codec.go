@@ -75,7 +75,7 @@ func (r *Report) check() error {
 	errs := []error{checkName("a node", r.Node)}
 	seen := map[string]bool{}
 	for _, h := range r.Holdings {
-		errs = append(errs, checkName("a key", h.Key), checkAmounts(h.Demand, h.Rate, h.Cap, h.Remembered, h.Floor, h.Returned))
+		errs = append(errs, checkName("a key", h.Key), checkAmounts(h.Demand, h.Rate, h.Cap, h.Remembered, h.Floor, h.Returned, h.Spent))
 		if seen[h.Key] {
 			errs = append(errs, fmt.Errorf("key %q twice", h.Key))
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var exampleReport = Report{Node: "a", Incarnation: 1, Number: 2, Epoch: 3, Holdings: []Holding{{Key: "k", Version: 4, Demand: 5, Rate: 6, Cap: 7, Remembered: 8, Floor: 9, Returned: 10}}}
+var exampleReport = Report{Node: "a", Incarnation: 1, Number: 2, Epoch: 3, Holdings: []Holding{{Key: "k", Version: 4, Demand: 5, Rate: 6, Cap: 7, Remembered: 8, Spent: 11, Floor: 9, Returned: 10}}}
 var exampleShares = Shares{Epoch: 1, Incarnation: 2, Grants: []Grant{{Key: "k", Version: 1, Number: 2, Lease: 3, Forget: 4, Rate: 5, Burst: 6, Cap: 7, Floor: 5, Tokens: 9, Ack: true, Tight: true}}}
 
 func roundTrip[M Message](t *testing.T, m M) {

@@ -58,15 +58,32 @@ var plants = map[string]struct {
 	"a level from a pool that is never empty": {fault: fault{ledger: func(w *world) { w.ledger.pool = w.quota.Burst }}},
 	"a pool that is not cut to what is free":  {fault: fault{ledger: unclamped()}},
 	"what a ring remembers is lent out": {windowed: true, fault: fault{ledger: eachPeer(func(w *world, p *peer) {
-		p.rememberedEnd = 0
+		p.trail.rememberedEnd = 0
 	})}},
 	"the cap of a lost node comes back at the end of its lease": {windowed: true, fault: fault{ledger: eachPeer(func(w *world, p *peer) {
 		if w.now > p.seen+w.params.outlast(int64(w.params.Lease)) {
-			p.holds, p.rememberedEnd = nil, 0
+			p.holds, p.trail.rememberedEnd = nil, 0
 		}
 	})}},
 	"what an earlier life spent is forgotten": {windowed: true, fault: fault{ledger: eachPeer(func(w *world, p *peer) {
 		p.ghosts = nil
+	})}},
+	"a lost node spent nothing after its last report": {windowed: true, fault: fault{ledger: eachPeer(func(w *world, p *peer) {
+		for i := range p.ghosts {
+			p.ghosts[i].later = 0
+		}
+		for i := range p.holds {
+			if h := &p.holds[i]; w.now >= h.end {
+				h.cap = min(h.cap, p.trail.faded(w.now, w.ledger.memory()))
+			}
+		}
+	})}},
+	"what a lost node spent fades too soon": {windowed: true, fault: fault{ledger: eachPeer(func(w *world, p *peer) {
+		for i := range p.ghosts {
+			for k := range p.ghosts[i].trail.marks {
+				p.ghosts[i].trail.marks[k].at -= int64(3 * time.Second)
+			}
+		}
 	})}},
 	"windows are learned no longer than rates": {windowed: true, fault: fault{start: func(w *world) {
 		w.ledger.learnCaps = w.ledger.learnRates

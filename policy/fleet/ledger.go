@@ -108,7 +108,7 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	old := *p
 	*p = peer{name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit}
 	if old.incarnation != 0 {
-		p.haunt(now, old.capBase(now, l.memory()), l.memory())
+		p.haunt(now, l.memory(), &old, &l.quota)
 	} else {
 		p.rateCredit, p.capCredit = h.Rate, held
 	}
@@ -121,18 +121,22 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 // acknowledge drops what a report proves dead: the grants older than the one it has applied. What the node still enforces
 // under that one may have become less, and never becomes more.
 func (l *Ledger) acknowledge(now int64, p *peer, h *Holding) {
-	covered := p.covered(now, h)
-	before := p.rateBound(now)
+	if l.quota.windowed() {
+		p.wane(now, l.memory(), &l.quota)
+	}
+	covered, before := p.covered(now, h), p.rateBound(now)
 	for len(p.holds) > 0 && p.holds[0].version < h.Version {
 		p.holds = p.holds[1:]
 	}
+	since := int64(0)
 	if len(p.holds) > 0 && p.holds[0].version == h.Version {
+		since = p.holds[0].sent
 		p.holds[0].rate = min(p.holds[0].rate, h.Rate)
 		p.holds[0].cap = min(p.holds[0].cap, h.Cap)
 	}
 	p.acked = h.Version
 	if l.quota.windowed() {
-		p.remembered, p.rememberedEnd = min(h.Remembered, maxUnits), now+l.memory()
+		p.trail.note(now, l.memory(), since, h)
 	}
 	if back := h.Returned - p.returned; back > 0 {
 		p.returned = h.Returned

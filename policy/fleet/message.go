@@ -21,6 +21,7 @@ type Holding struct {
 	Rate       int64  `json:"rate,omitempty"`       // in force, units per window
 	Cap        int64  `json:"cap,omitempty"`        // in force, units in any window; it never rises under one version
 	Remembered int64  `json:"remembered,omitempty"` // units that the ring still counts
+	Spent      int64  `json:"spent,omitempty"`      // units that the ring has counted, in sum over this life
 	Floor      int64  `json:"floor,omitempty"`      // what it keeps when the lease ends, units per window
 	Returned   int64  `json:"returned,omitempty"`   // units of level given back on shrinks, in sum over this life
 }

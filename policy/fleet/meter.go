@@ -20,6 +20,9 @@ type Meter interface {
 
 	// Remembered is how many units the ring still counts; 0 for a continuous limit.
 	Remembered(now int64) int64
+
+	// Spent is how many units the ring has counted since the meter was made. What is refunded may stay in it.
+	Spent() int64
 }
 
 // A Local is a Meter in plain memory.
@@ -29,6 +32,7 @@ type Local struct {
 	at     int64 // of the last refill
 	level  int64 // units
 	rest   int64 // of a unit, in window-ths
+	spent  int64
 	ring   ring
 }
 
@@ -51,6 +55,9 @@ func (m *Local) Remembered(now int64) int64 {
 	return m.ring.sum
 }
 
+// Spent implements Meter.
+func (m *Local) Spent() int64 { return m.spent }
+
 // Room is how many units may be taken at the time now.
 func (m *Local) Room(now int64) int64 {
 	m.refill(now)
@@ -64,7 +71,10 @@ func (m *Local) Room(now int64) int64 {
 // Take takes n units, at most Room.
 func (m *Local) Take(now, n int64) {
 	m.level -= n
-	m.ring.add(now, n)
+	if m.ring.on() {
+		m.spent += n
+		m.ring.add(now, n)
+	}
 }
 
 // Level is what is in the bucket.

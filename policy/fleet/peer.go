@@ -12,9 +12,8 @@ type peer struct {
 	version             uint64 // of the last grant
 	holds               []hold // by version; the first may have been superseded, the node has not said so
 
-	remembered    int64 // units that its ring counted at its last report
-	rememberedEnd int64 // then it counts none of those any more
-	ghosts        []ghost
+	trail  trail
+	ghosts []ghost
 
 	floor    int64 // units per window that it keeps after its lease
 	floorEnd int64
@@ -34,16 +33,12 @@ type peer struct {
 type hold struct {
 	version   uint64
 	rate, cap int64
+	tokens    int64
+	sent      int64
 	end       int64 // of the lease by the controller's clock, later than by the node's
 }
 
-// A ghost is what an earlier life of the node may have spent in the last window.
-type ghost struct{ units, end int64 }
-
-const (
-	maxHolds  = 24
-	maxGhosts = 8
-)
+const maxHolds = 24
 
 // rateBound is the highest rate that the node may be spending at.
 func (p *peer) rateBound(now int64) (u int64) {
@@ -58,42 +53,41 @@ func (p *peer) rateBound(now int64) (u int64) {
 	return u
 }
 
-// capBase is the most that the node's share of a window may come to, its earlier lives left out: caps that may be in force
-// or were within the memory of its ring, and what that counted when it last reported.
-func (p *peer) capBase(now, memory int64) (u int64) {
-	if now < p.floorEnd+memory {
-		u = p.floor
-	}
+// capBase is the most that the node's share of a window may come to, its earlier lives left out: caps that may be in force,
+// those that were within the memory of its ring, as far as they may have been used, and what that counted when it last
+// reported.
+func (p *peer) capBase(now, memory int64, q *Quota) int64 {
+	u, over := p.trail.faded(now, memory), int64(0)
 	for i := range p.holds {
-		if now < p.holds[i].end+memory {
-			u = max(u, p.holds[i].cap)
+		switch h := &p.holds[i]; {
+		case now < h.end:
+			u = max(u, h.cap)
+		case now < h.end+memory:
+			over = max(over, h.cap)
 		}
 	}
-	if now < p.rememberedEnd {
-		u = max(u, p.remembered)
+	if now < p.floorEnd+memory {
+		u = max(u, p.floor)
+	}
+	if over > u {
+		u = max(u, min(over, p.usable(now, memory, q)))
 	}
 	return u
 }
 
-// spooky is what the earlier lives of the node may have spent in the last window.
-func (p *peer) spooky(now int64) (units int64) {
-	for len(p.ghosts) > 0 && now >= p.ghosts[0].end {
-		p.ghosts = p.ghosts[1:]
-	}
-	for _, g := range p.ghosts {
-		units += g.units
-	}
-	return units
+// usable is the most that the ring may count: what it counted at the last report, as far as that has not left the window,
+// and all that can have been spent since.
+func (p *peer) usable(now, memory int64, q *Quota) int64 {
+	return p.trail.faded(now, memory) + p.later(now, q)
 }
 
-func (p *peer) haunt(now, units, memory int64) {
-	if units == 0 || memory == 0 {
-		return
-	}
-	p.ghosts = append(p.ghosts, ghost{units, now + memory})
-	if len(p.ghosts) > maxGhosts {
-		p.ghosts[1].units += p.ghosts[0].units
-		p.ghosts = p.ghosts[1:]
+// wane lowers the caps of leases that are over to what can have been used of them. It is kept, for the estimate is of this
+// moment: with the next report or grant it may be a looser one.
+func (p *peer) wane(now, memory int64, q *Quota) {
+	for i := range p.holds {
+		if h := &p.holds[i]; now >= h.end {
+			h.cap = min(h.cap, p.usable(now, memory, q))
+		}
 	}
 }
 
@@ -122,6 +116,7 @@ func (p *peer) list(h hold) {
 	// Join the two oldest into one that covers both. It has the later version: its tokens are not believed.
 	a, b := p.holds[0], &p.holds[1]
 	b.rate, b.cap, b.end = max(a.rate, b.rate), max(a.cap, b.cap), max(a.end, b.end)
+	b.tokens, b.sent = a.tokens+b.tokens, min(a.sent, b.sent)
 	p.holds = p.holds[1:]
 }
 
@@ -130,7 +125,7 @@ func (p *peer) list(h hold) {
 func (p *peer) keepFloor(now, memory, floor, end int64) {
 	if now >= p.floorEnd {
 		if now < p.floorEnd+memory {
-			p.list(hold{p.version - 1, 0, p.floor, p.floorEnd})
+			p.list(hold{version: p.version - 1, cap: p.floor, end: p.floorEnd, sent: p.trail.since})
 		}
 		p.floor = 0
 	}

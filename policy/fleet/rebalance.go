@@ -85,7 +85,7 @@ func (l *Ledger) forget(now int64) {
 	memory := l.memory()
 	l.peers = slices.DeleteFunc(l.peers, func(p *peer) bool {
 		gone := now-p.seen > int64(l.params.Lease) && now >= p.floorEnd+memory && now >= max(l.learnCaps, l.learnRates) &&
-			p.capBase(now, memory) == 0 && p.rateBound(now) == 0 && p.spooky(now) == 0
+			p.capBase(now, memory, &l.quota) == 0 && p.rateBound(now) == 0 && p.spooky(now, memory) == 0
 		if gone {
 			delete(l.named, p.name)
 		}
@@ -258,7 +258,7 @@ func (l *Ledger) give(now int64, p *peer, rate, tokens int64, ack bool, out []Pu
 	}
 	end := p.seen + l.params.outlast(int64(l.params.Lease))
 	p.keepFloor(now, l.memory(), floor, end+l.params.outlast(int64(l.params.Forget)))
-	p.list(hold{p.version, rate, units, end})
+	p.list(hold{p.version, rate, units, tokens, now, end})
 	p.target, p.sentAt, p.due = rate, now, false
 	return append(out, Push{p.name, p.incarnation, Grant{
 		Key: l.key, Version: p.version, Number: p.number, Lease: int64(l.params.Lease), Forget: int64(l.params.Forget),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -66,7 +68,7 @@ func (w *world) covered(n *worldNode, t Terms) {
 		}
 		return
 	}
-	rate, units := p.rateBound(w.now), p.capBase(w.now, l.memory())
+	rate, units := p.rateBound(w.now), p.capBase(w.now, l.memory(), &l.quota)
 	if t.Rate > rate || w.quota.windowed() && n.share.Held(n.local(w.now)) > units {
 		w.fail("%s has %d and %d, the ledger %d and %d", n.name, t.Rate, n.share.Held(n.local(w.now)), rate, units)
 	}
@@ -86,7 +88,7 @@ func (w *world) lease() {
 		u := p.rateBound(w.now)
 		sum += u
 		bursts += w.quota.burstOf(u)
-		caps += p.capBase(w.now, l.memory()) + p.spooky(w.now)
+		caps += p.capBase(w.now, l.memory(), &l.quota) + p.spooky(w.now, l.memory())
 	}
 	highest := w.quota.Limit
 	if settled := w.params.outlast(int64(w.params.Lease)) + w.ledger.memory(); w.now-w.lowered > settled+int64(30*time.Second) {
@@ -122,8 +124,8 @@ func drawWorld(k int, windowed bool) (worldConfig, Quota, Params) {
 func TestNeverMoreThanTheQuota(t *testing.T) {
 	for _, windowed := range []bool{false, true} {
 		runs := 60
-		if testing.Short() {
-			runs = 10
+		if n, err := strconv.Atoi(os.Getenv("RUNS")); err == nil { // RUNS=1000: for long
+			runs = n
 		}
 		worst, held, window, grants := 0.0, 0.0, 0.0, 0
 		for k := range runs {

@@ -113,7 +113,7 @@ func (s *Share) report(now int64, p Params) (h Holding, worth bool) {
 	}
 	h = Holding{
 		Key: s.key, Version: s.version, Demand: s.demand.PerWindow(s.window), Rate: s.terms.Rate, Cap: s.terms.Cap,
-		Remembered: remembered, Returned: s.returned,
+		Remembered: remembered, Spent: s.meter.Spent(), Returned: s.returned,
 	}
 	if s.stage != nothing {
 		h.Floor = s.floor.Rate
