@@ -30,8 +30,8 @@ func (l *Ledger) countCaps(now int64, r *round) {
 	}
 	slots := int64(0)
 	for _, p := range l.peers {
-		p.wane(now, l.memory(), &l.quota)
-		p.caps = peerCaps{base: p.capBase(now, l.memory(), &l.quota)}
+		p.wane(now, l.memory(), &l.whole)
+		p.caps = peerCaps{base: p.capBase(now, l.memory(), &l.whole)}
 		c.sum += p.caps.base + p.spooky(now, l.memory())
 		if learning {
 			c.limit += p.capCredit

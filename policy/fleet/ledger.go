@@ -12,6 +12,7 @@ import (
 type Ledger struct {
 	key    string
 	quota  Quota
+	whole  Quota // before any cut
 	params Params
 	epoch  uint64
 
@@ -40,7 +41,7 @@ type Ledger struct {
 // it, and those must have stopped. first says that there was none: then nothing can be out. Otherwise it learns, for a
 // lease, what nodes hold, and for a window longer what their rings remember.
 func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first bool) *Ledger {
-	l := &Ledger{key: key, quota: q, params: p, epoch: epoch, named: map[string]*peer{}, last: now}
+	l := &Ledger{key: key, quota: q, whole: q, params: p, epoch: epoch, named: map[string]*peer{}, last: now}
 	if !first {
 		l.learnRates = now + p.outlast(int64(p.Lease))
 		l.learnCaps = l.learnRates + l.memory()
@@ -62,10 +63,10 @@ func (l *Ledger) memory() int64 {
 // until what is out has come down to it.
 func (l *Ledger) SetLimit(now, limit int64) {
 	l.fillPool(now)
-	l.pool = min(l.pool, l.quota.burstOf(l.inflow))
+	l.pool = min(l.pool, l.whole.burstOf(l.inflow))
 	q := &l.quota
 	l.inflow = max(l.inflow-max(q.Limit-limit, 0), 0)
-	q.Burst, q.Limit = part(limit, q.Burst, q.Limit), limit
+	q.Burst, q.Limit = l.whole.burstOf(limit), limit
 	l.pending = true
 }
 
@@ -108,9 +109,10 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	old := *p
 	*p = peer{name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit}
 	if old.incarnation != 0 {
-		p.haunt(now, l.memory(), &old, &l.quota)
+		p.haunt(now, l.memory(), &old, &l.whole)
 	} else {
 		p.rateCredit, p.capCredit = h.Rate, held
+		l.hauntUnheard(now, p, h)
 	}
 	end := max(l.learnRates, now)
 	p.holds = append(p.holds, hold{version: 0, rate: h.Rate, cap: h.Cap, end: end})
@@ -118,11 +120,19 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	p.target, p.returned = h.Rate, h.Returned
 }
 
+// hauntUnheard counts what a life that this controller never heard of may have spent: a node that comes with nothing may have
+// had one until just now, with a floor of an earlier controller.
+func (l *Ledger) hauntUnheard(now int64, p *peer, h *Holding) {
+	if now < l.unheardCaps && h.Floor == 0 && h.Spent == 0 {
+		p.ghosts = append(p.ghosts, ghost{units: l.quota.floor(), end: now + l.memory(), later: l.quota.floor()})
+	}
+}
+
 // acknowledge drops what a report proves dead: the grants older than the one it has applied. What the node still enforces
 // under that one may have become less, and never becomes more.
 func (l *Ledger) acknowledge(now int64, p *peer, h *Holding) {
 	if l.quota.windowed() {
-		p.wane(now, l.memory(), &l.quota)
+		p.wane(now, l.memory(), &l.whole)
 	}
 	covered, before := p.covered(now, h), p.rateBound(now)
 	for len(p.holds) > 0 && p.holds[0].version < h.Version {
@@ -141,7 +151,7 @@ func (l *Ledger) acknowledge(now int64, p *peer, h *Holding) {
 	if back := h.Returned - p.returned; back > 0 {
 		p.returned = h.Returned
 		if covered {
-			fall := l.quota.burstOf(before) - l.quota.burstOf(p.rateBound(now))
+			fall := l.whole.burstOf(before) - l.whole.burstOf(p.rateBound(now))
 			l.pool += max(min(back, fall), 0)
 		}
 	}

@@ -77,7 +77,7 @@ func (l *Ledger) fillPool(now int64) {
 
 // clampPool keeps the pool within the burst that belongs to what no node may be spending: pool + bursts <= burst.
 func (l *Ledger) clampPool() {
-	l.pool = min(l.pool, l.quota.burstOf(max(l.round.limit-l.round.sum, 0)))
+	l.pool = min(l.pool, l.whole.burstOf(max(l.round.limit-l.round.sum, 0)))
 }
 
 // forget drops peers that can hold nothing any more.
@@ -85,7 +85,7 @@ func (l *Ledger) forget(now int64) {
 	memory := l.memory()
 	l.peers = slices.DeleteFunc(l.peers, func(p *peer) bool {
 		gone := now-p.seen > int64(l.params.Lease) && now >= p.floorEnd+memory && now >= max(l.learnCaps, l.learnRates) &&
-			p.capBase(now, memory, &l.quota) == 0 && p.rateBound(now) == 0 && p.spooky(now, memory) == 0
+			p.capBase(now, memory, &l.whole) == 0 && p.rateBound(now) == 0 && p.spooky(now, memory) == 0
 		if gone {
 			delete(l.named, p.name)
 		}
@@ -244,7 +244,7 @@ func (l *Ledger) answer(now int64, out []Push) []Push {
 
 // carry takes from the pool the level that comes with a growth of rate: no more than the burst that belongs to it.
 func (l *Ledger) carry(add int64) int64 {
-	n := min(l.pool, l.quota.burstOf(add))
+	n := min(l.pool, l.whole.burstOf(add))
 	l.pool -= n
 	return n
 }
@@ -262,7 +262,7 @@ func (l *Ledger) give(now int64, p *peer, rate, tokens int64, ack bool, out []Pu
 	p.target, p.sentAt, p.due = rate, now, false
 	return append(out, Push{p.name, p.incarnation, Grant{
 		Key: l.key, Version: p.version, Number: p.number, Lease: int64(l.params.Lease), Forget: int64(l.params.Forget),
-		Rate: rate, Burst: l.quota.burstOf(rate), Cap: units, Floor: floor, Tokens: tokens, Ack: ack, Tight: l.round.caps.tight,
+		Rate: rate, Burst: l.whole.burstOf(rate), Cap: units, Floor: floor, Tokens: tokens, Ack: ack, Tight: l.round.caps.tight,
 	}})
 }
 

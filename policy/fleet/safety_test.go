@@ -120,6 +120,10 @@ func drawWorld(k int, windowed bool) (worldConfig, Quota, Params) {
 	return c, q, p
 }
 
+// onceBroken are runs that showed a mistake which few others show: 689, that a node which is gone spent its floor after its
+// lease; the others, that one which the new controller never heard of did.
+var onceBroken = []int{689, 2165, 2167, 2855}
+
 // Whatever the network, the nodes and the controller do, nobody ever spends more than the quota.
 func TestNeverMoreThanTheQuota(t *testing.T) {
 	for _, windowed := range []bool{false, true} {
@@ -128,7 +132,7 @@ func TestNeverMoreThanTheQuota(t *testing.T) {
 			runs = n
 		}
 		worst, held, window, grants := 0.0, 0.0, 0.0, 0
-		for k := range runs {
+		for _, k := range append(onceBroken, indices(runs)...) {
 			c, q, p := drawWorld(k, windowed)
 			w := newWorld(c, q, p, fault{}).run()
 			if w.broken != "" {

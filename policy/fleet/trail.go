@@ -48,12 +48,15 @@ func (t *trail) faded(now, memory int64) int64 {
 // A ghost is what an earlier life of a node may have spent in the last window.
 type ghost struct {
 	units, end int64 // no more than so many, none after this
-	later      int64 // units that it may have spent after its last report
+	later      int64 // units that it may have spent after its last report while its leases lasted
+	floor      int64 // units that it may have spent in a window without a lease
 	trail      trail
 }
 
+// left is what may still count. Without a lease a node spends no more than makes its floor, together with what it has spent
+// before: the greater of the two counts, not their sum.
 func (g *ghost) left(now, memory int64) int64 {
-	return min(g.units, g.trail.faded(now, memory)+g.later)
+	return min(g.units, max(g.floor, g.trail.faded(now, memory)+g.later))
 }
 
 const maxGhosts = 8
@@ -75,7 +78,11 @@ func (p *peer) haunt(now, memory int64, old *peer, q *Quota) {
 	if units == 0 || memory == 0 {
 		return
 	}
-	p.ghosts = append(p.ghosts, ghost{units, now + memory, old.later(now, q), old.trail})
+	g := ghost{units: units, end: now + memory, later: old.later(now, q), trail: old.trail}
+	if now < old.floorEnd+memory {
+		g.floor = old.floor
+	}
+	p.ghosts = append(p.ghosts, g)
 	if len(p.ghosts) > maxGhosts { // two become one that covers both
 		a, b := &p.ghosts[0], &p.ghosts[1]
 		b.units, b.later = a.left(now, memory)+b.left(now, memory), maxUnits
