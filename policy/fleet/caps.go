@@ -18,17 +18,16 @@ type peerCaps struct {
 }
 
 // countCaps adds up what nodes may hold of a window.
-func (l *Ledger) countCaps(now int64, r *round) {
+func (l *Ledger) countCaps(now int64) {
 	if !l.quota.windowed() {
 		return
 	}
-	c := &r.caps
+	c := &l.round.caps
 	c.limit = l.quota.Limit
 	learning := now < l.learnCaps
 	if learning {
 		c.limit = 0
 	}
-	slots := int64(0)
 	for _, p := range l.peers {
 		p.wane(now, l.memory(), &l.whole)
 		p.caps = peerCaps{base: p.capBase(now, l.memory(), &l.whole)}
@@ -36,12 +35,9 @@ func (l *Ledger) countCaps(now int64, r *round) {
 		if learning {
 			c.limit += p.capCredit
 		}
-		if p.slot {
-			slots++
-		}
 	}
 	if now < l.unheardCaps && !learning {
-		c.limit -= l.unheard(slots)
+		c.limit -= l.unheard()
 	}
 	c.free = c.limit - c.sum
 }
