@@ -216,3 +216,49 @@ func TestEscrowMistakesAreSeen(t *testing.T) {
 		})
 	}
 }
+
+// A new lender lends nothing that an earlier one may have lent, nor what it would have saved up meanwhile.
+func TestNewLenderWaits(t *testing.T) {
+	for _, memory := range []int64{0, MemoryOf(10*second, 0)} {
+		q, p := plainQuota, DefaultParams()
+		q.Memory = memory
+		l := NewLender(second, "k", q, p, false)
+		closed := second + p.outlast(p.loanTerm())
+		if memory > 0 {
+			closed += p.outlast(memory)
+		}
+		ask := func(now int64, id uint64) int {
+			l.Hear(now, &Asks{Node: "a", Incarnation: 1, Asks: []Ask{{id, 1, 9 * second}}})
+			return len(l.Serve(now))
+		}
+		if ask(closed-1, 1) != 0 {
+			t.Error("a new lender lends what an earlier one may have lent")
+		}
+		if l.level > 0 && memory == 0 {
+			t.Errorf("it has saved up %d", l.level)
+		}
+		if ask(closed+second, 2) != 1 {
+			t.Error("it never lends")
+		}
+	}
+}
+
+// Tokens that come when their term is over are not there: the lender has struck them off, and may have lent them again.
+func TestTokensThatComeTooLate(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := NewBorrower("a", 1, "k", DefaultParams())
+		call, ok := b.Want(second, 1, 9*second)
+		m := b.Message(second)
+		if ok || len(m.Asks) != 1 {
+			t.Fatalf("%+v", m)
+		}
+		term := 5 * second
+		if late {
+			term = 3 * second
+		}
+		calls := b.Take(5*second, &Lent{Incarnation: 1, Key: "k", Term: term, IDs: []uint64{m.Asks[0].ID}})
+		if late == (len(calls) == 1 && calls[0] == call) {
+			t.Errorf("late %v: admitted %v", late, calls)
+		}
+	}
+}

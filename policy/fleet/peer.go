@@ -18,6 +18,8 @@ type peer struct {
 	floor    int64 // units per window that it keeps after its lease
 	floorEnd int64
 
+	oldFloor, oldFloorEnd int64 // forgotten, and until then perhaps remembered by its ring
+
 	returned              int64
 	rateCredit, capCredit int64 // what it held when it was first heard in this epoch
 
@@ -66,9 +68,7 @@ func (p *peer) capBase(now, memory int64, q *Quota) int64 {
 			over = max(over, h.cap)
 		}
 	}
-	if now < p.floorEnd+memory {
-		u = max(u, p.floor)
-	}
+	u = max(u, p.floorIn(now, memory))
 	if over > u {
 		u = max(u, min(over, p.usable(now, memory, q)))
 	}
@@ -121,15 +121,28 @@ func (p *peer) list(h hold) {
 }
 
 // keepFloor notes a floor that a grant is about to give. One that is forgotten must not come back with it: of that, only
-// what a ring may still remember counts, until the node says what it does.
+// what a ring may still remember counts.
 func (p *peer) keepFloor(now, memory, floor, end int64) {
 	if now >= p.floorEnd {
 		if now < p.floorEnd+memory {
-			p.list(hold{version: p.version - 1, cap: p.floor, end: p.floorEnd, sent: p.trail.since})
+			p.oldFloor, p.oldFloorEnd = max(p.oldFloor, p.floor), p.floorEnd+memory
 		}
 		p.floor = 0
 	}
 	p.floor, p.floorEnd = max(p.floor, floor), max(p.floorEnd, end)
+}
+
+// floorIn is what the node may spend in a window without a lease.
+func (p *peer) floorIn(now, memory int64) (u int64) {
+	if now < p.floorEnd+memory {
+		u = p.floor
+	}
+	if now < p.oldFloorEnd {
+		u = max(u, p.oldFloor)
+	} else {
+		p.oldFloor = 0
+	}
+	return u
 }
 
 // expire drops the grants that are over, but for the last, which says whether tokens are covered.

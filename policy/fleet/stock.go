@@ -125,10 +125,10 @@ func (s *Stash) Draw(now int64) *Draw {
 	}
 }
 
-// Give takes a chunk.
+// Give takes a chunk. One that comes when its term is over goes back with the next draw.
 func (s *Stash) Give(now int64, c *Chunk) {
 	sent := s.sent[c.Number%uint64(len(s.sent))]
-	if c.Incarnation != s.incarnation || c.Key != s.key || c.Number == 0 || sent.number != c.Number || now >= sent.at+c.Term {
+	if c.Incarnation != s.incarnation || c.Key != s.key || c.Number == 0 || sent.number != c.Number {
 		return
 	}
 	s.lapse(now)

@@ -137,3 +137,14 @@ func TestChunk(t *testing.T) {
 		}
 	}
 }
+
+// A draw that comes twice, or late, gets no answer.
+func TestOldDraws(t *testing.T) {
+	s := NewStock("k", 100, DefaultParams())
+	s.Draw(second, &Draw{Node: "a", Incarnation: 2, Number: 5, Want: 3})
+	for _, d := range []Draw{{Node: "a", Incarnation: 2, Number: 5}, {Node: "a", Incarnation: 2, Number: 4}, {Node: "a", Incarnation: 1, Number: 9}} {
+		if c := s.Draw(second, &d); c != nil {
+			t.Errorf("%+v gets %+v", d, c)
+		}
+	}
+}

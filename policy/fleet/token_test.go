@@ -111,6 +111,11 @@ func TestPoolIsCutToWhatIsFree(t *testing.T) {
 	if free := b.l.quota.burstOf(1000 - g.Rate); b.l.pool > free || g.Tokens > g.Burst {
 		t.Errorf("the pool has %d and the node %d of %d: more than the burst", b.l.pool, g.Tokens, g.Rate)
 	}
+	b.l.pool = 10
+	b.report(60*second, "b", Holding{Demand: 100})
+	if g := b.grant(60*second, "b"); g.Tokens != 10 || b.l.pool != 0 {
+		t.Errorf("%d of 10 came with a rate of %d, and %d are left", g.Tokens, g.Rate, b.l.pool)
+	}
 	b.l.pool = 400
 	b.report(61*second, "a", Holding{Version: 1, Demand: 600, Rate: g.Rate})
 	g = b.grant(61*second, "a")
@@ -147,19 +152,60 @@ func TestReturnedTokensReachThePool(t *testing.T) {
 	}
 }
 
+// heldBooks gives books where the node may hold what is listed, and has acknowledged version 1.
+func heldBooks(t *testing.T, holds ...hold) *books {
+	b, _ := grown(t)
+	p := b.l.named["a"]
+	p.holds, p.acked, p.version, b.l.pool = holds, 1, 3, 0
+	return b
+}
+
 // They do not if a grant that the node may have held meanwhile has ended: its burst has been lent out since.
 func TestReturnedTokensOfALapsedGrantAreLost(t *testing.T) {
-	b, up := grown(t)
-	down := b.grant(11*second, "a")
-	p := b.l.named["a"]
-	late := p.holds[0].end + 1
-	if p.holds[0].version != up.Version {
-		t.Fatalf("the first grant is not listed: %+v", p.holds)
+	for _, c := range []struct{ end, pool int64 }{{13 * second, 30}, {11 * second, 0}} {
+		b := heldBooks(t, hold{version: 1, rate: 900, end: c.end}, hold{version: 2, rate: 500, end: 20 * second}, hold{version: 3, rate: 50, end: 20 * second})
+		if b.report(12*second, "a", Holding{Version: 3, Rate: 50, Returned: 30}); b.l.pool != c.pool {
+			t.Errorf("the first grant ended at %d s, it is 12: the pool got %d", c.end/second, b.l.pool)
+		}
 	}
-	b.l.pool = 0
-	b.report(late, "a", Holding{Version: down.Version, Rate: down.Rate, Returned: 30})
-	if b.l.pool != 0 {
-		t.Errorf("the pool got %d from a grant that had lapsed", b.l.pool)
+}
+
+// Nor if a grant since the last acknowledgement is not listed any more by itself.
+func TestReturnedTokensOfUnlistedGrantsAreLost(t *testing.T) {
+	b := heldBooks(t, hold{version: 2, rate: 900, end: 20 * second}, hold{version: 3, rate: 50, end: 20 * second})
+	if b.report(12*second, "a", Holding{Version: 3, Rate: 50, Returned: 30}); b.l.pool != 0 {
+		t.Errorf("the pool got %d, and the ledger cannot know that they were covered", b.l.pool)
+	}
+}
+
+// No more is credited than the burst by which the node has shrunk, whatever it says.
+func TestReturnedTokensAreAtMostTheShrink(t *testing.T) {
+	b := heldBooks(t, hold{version: 1, rate: 500, end: 20 * second}, hold{version: 3, rate: 400, end: 20 * second})
+	if b.report(12*second, "a", Holding{Version: 3, Rate: 400, Returned: 90}); b.l.pool != 50 {
+		t.Errorf("the pool got %d, the burst fell by 50", b.l.pool)
+	}
+}
+
+// A list that is full joins its two oldest grants into one that covers both, and believes no tokens of them.
+func TestFullList(t *testing.T) {
+	p := &peer{acked: 1}
+	for v := range uint64(maxHolds + 1) {
+		p.list(hold{version: v + 1, rate: 100 - int64(v), cap: 10 * int64(v), end: 500 - int64(v), sent: int64(v)})
+	}
+	if got := p.holds[0]; len(p.holds) != maxHolds || got != (hold{version: 2, rate: 100, cap: 10, end: 500}) {
+		t.Errorf("%d listed, the first is %+v", len(p.holds), got)
+	}
+	if p.covered(0, &Holding{Version: 5, Rate: 96}) {
+		t.Error("covered by grants of which one is not listed")
+	}
+}
+
+// A floor that is forgotten does not come back with a new grant, but counts until it has left the window.
+func TestForgottenFloor(t *testing.T) {
+	p := &peer{version: 7, floor: 50, floorEnd: 100, acked: 6}
+	p.keepFloor(110, 60, 10, 500)
+	if p.floor != 10 || p.capBase(110, 60, &plainQuota) != 50 || p.capBase(161, 60, &plainQuota) != 10 || p.rateBound(110) != 10 {
+		t.Errorf("a floor of %d; %d in the window, later %d", p.floor, p.capBase(110, 60, &plainQuota), p.capBase(161, 60, &plainQuota))
 	}
 }
 
@@ -171,20 +217,5 @@ func TestReturnedTokensOfALapsedNodeAreLost(t *testing.T) {
 	b.report(12*second, "a", Holding{Version: down.Version, Rate: down.Rate / 2, Returned: 30})
 	if down.Rate > 0 && b.l.pool != 0 {
 		t.Errorf("the pool got %d from a node that has lapsed", b.l.pool)
-	}
-}
-
-// Nor if a grant since the last acknowledgement is not listed any more by itself.
-func TestReturnedTokensOfUnlistedGrantsAreLost(t *testing.T) {
-	b, _ := grown(t)
-	var last Grant
-	for i := range int64(2 * maxHolds) { // reports that say nothing new, as if acknowledgements were late
-		b.report(11*second+i*second/20, "a", Holding{Version: 1, Demand: 100 * (i % 2), Rate: 1000})
-		last = b.grant(11*second+i*second/20, "a")
-	}
-	b.l.pool = 0
-	b.report(14*second, "a", Holding{Version: last.Version, Rate: last.Rate, Returned: 30})
-	if b.l.pool != 0 {
-		t.Errorf("the pool got %d, and the ledger cannot know that they were covered", b.l.pool)
 	}
 }

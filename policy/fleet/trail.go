@@ -78,11 +78,7 @@ func (p *peer) haunt(now, memory int64, old *peer, q *Quota) {
 	if units == 0 || memory == 0 {
 		return
 	}
-	g := ghost{units: units, end: now + memory, later: old.later(now, q), trail: old.trail}
-	if now < old.floorEnd+memory {
-		g.floor = old.floor
-	}
-	p.ghosts = append(p.ghosts, g)
+	p.ghosts = append(p.ghosts, ghost{units, now + memory, old.later(now, q), old.floorIn(now, memory), old.trail})
 	if len(p.ghosts) > maxGhosts { // two become one that covers both
 		a, b := &p.ghosts[0], &p.ghosts[1]
 		b.units, b.later = a.left(now, memory)+b.left(now, memory), maxUnits
