@@ -70,7 +70,7 @@ func (l *Ledger) capFor(p *peer) int64 {
 	c, k := &l.round.caps, &p.caps
 	switch {
 	case c.limit < c.sum: // after a cut: all come down in proportion, below what they remember if need be
-		return max(part(k.base, max(c.limit, 0), c.sum), min(l.floorOf(p), k.base))
+		return max(part(k.base, max(c.limit, 0), max(c.sum, 1)), min(l.floorOf(p), k.base))
 	case k.lack > 0:
 		add := min(k.lack, max(c.free, 0))
 		if c.tight {

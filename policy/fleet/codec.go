@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // MaxMessage bounds the size of a message, in bytes: 512 quotas with names of 200 bytes, and all numbers at their longest.
@@ -71,11 +72,21 @@ func checkAmounts(amounts ...int64) error {
 	return nil
 }
 
+// checkSums refuses sums over a life that are below zero, or near the end of 63 bits.
+func checkSums(sums ...int64) error {
+	for _, a := range sums {
+		if a < 0 || a > math.MaxInt64/2 {
+			return fmt.Errorf("a sum of %d", a)
+		}
+	}
+	return nil
+}
+
 func (r *Report) check() error {
 	errs := []error{checkName("a node", r.Node)}
 	seen := map[string]bool{}
 	for _, h := range r.Holdings {
-		errs = append(errs, checkName("a key", h.Key), checkAmounts(h.Demand, h.Rate, h.Cap, h.Remembered, h.Floor, h.Returned, h.Spent))
+		errs = append(errs, checkName("a key", h.Key), checkAmounts(h.Demand, h.Rate, h.Cap, h.Remembered, h.Floor), checkSums(h.Returned, h.Spent))
 		if seen[h.Key] {
 			errs = append(errs, fmt.Errorf("key %q twice", h.Key))
 		}

@@ -77,12 +77,12 @@ func (l *Lent) check() error {
 }
 
 func (d *Draw) check() error {
-	return errors.Join(checkName("a node", d.Node), checkName("a key", d.Key), checkAmounts(d.Demand, d.Given, d.Used, d.Returned, d.Want))
+	return errors.Join(checkName("a node", d.Node), checkName("a key", d.Key), checkAmounts(d.Demand, d.Want), checkSums(d.Given, d.Used, d.Returned))
 }
 
 func (c *Chunk) check() error {
 	if c.Term < 0 || c.Term > maxTime {
 		return errors.New("term out of bounds")
 	}
-	return errors.Join(checkName("a key", c.Key), checkAmounts(c.Given))
+	return errors.Join(checkName("a key", c.Key), checkSums(c.Given))
 }

@@ -24,6 +24,7 @@ type Ledger struct {
 
 	// Until these times nodes that have not been heard of may keep floors that an earlier controller gave them.
 	unheardRates, unheardCaps int64
+	seats, brought            int64 // nodes with a floor, and how many of them had one from an earlier controller
 
 	pool     int64 // units of level that no node may hold
 	poolRest int64 // of a unit, in window-ths
@@ -107,12 +108,14 @@ func (l *Ledger) peer(name string) *peer {
 func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	held := max(h.Cap, h.Remembered)
 	old := *p
-	*p = peer{name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit}
+	*p = peer{
+		name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit, seated: old.seated,
+	}
 	if old.incarnation != 0 {
 		p.haunt(now, l.memory(), &old, &l.whole)
 	} else {
 		p.rateCredit, p.capCredit = h.Rate, held
-		l.hauntUnheard(now, p, h)
+		l.seat(now, p, h.Floor > 0)
 	}
 	end := max(l.learnRates, now)
 	p.holds = append(p.holds, hold{version: 0, rate: h.Rate, cap: h.Cap, end: end})
@@ -120,13 +123,29 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	p.target, p.returned = h.Rate, h.Returned
 }
 
-// hauntUnheard counts what a life that this controller never heard of may have spent: a node that comes with nothing may have
-// had one until just now, with a floor of an earlier controller.
-func (l *Ledger) hauntUnheard(now int64, p *peer, h *Holding) {
-	if now < l.unheardCaps && h.Floor == 0 && h.Spent == 0 {
-		p.ghosts = append(p.ghosts, ghost{units: l.quota.floor(), end: now + l.memory(), later: l.quota.floor()})
+// seat gives a node one of the places with a floor, for as long as the ledger knows it: so no more floors are ever out than
+// there are places. While floors of an earlier controller may be out, only those who bring one have a place.
+func (l *Ledger) seat(now int64, p *peer, brought bool) {
+	if p.seated || !brought && (now < l.unheardCaps || now < l.unheardRates || l.seats >= l.quota.Nodes) {
+		return
+	}
+	p.seated = true
+	l.seats++
+	if brought {
+		l.brought++
 	}
 }
+
+// floorOf is the floor that a node has or will get.
+func (l *Ledger) floorOf(p *peer) int64 {
+	if p.seated {
+		return l.quota.floor()
+	}
+	return 0
+}
+
+// unheard is what nodes that this controller has not heard of may keep as floors, or have spent under them.
+func (l *Ledger) unheard() int64 { return max(l.quota.Nodes-l.brought, 0) * l.quota.floor() }
 
 // acknowledge drops what a report proves dead: the grants older than the one it has applied. What the node still enforces
 // under that one may have become less, and never becomes more.

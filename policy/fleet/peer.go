@@ -15,6 +15,7 @@ type peer struct {
 	trail  trail
 	ghosts []ghost
 
+	seated   bool  // it has one of the places with a floor
 	floor    int64 // units per window that it keeps after its lease
 	floorEnd int64
 

@@ -278,3 +278,63 @@ func TestWithoutAController(t *testing.T) {
 		}
 	}
 }
+
+// After a fail-over and a cut there may be less than the floors that an earlier controller may have given: then nothing is
+// lent at all.
+func TestACutBelowTheFloors(t *testing.T) {
+	q, p := plainQuota, DefaultParams()
+	q.Memory, q.Floors, q.Nodes = MemoryOf(q.Window, 0), 500, 10
+	b := &books{l: NewLedger(second, "k", q, p, 1, false)}
+	b.l.SetLimit(second, 300)
+	now := b.l.learnCaps + second
+	b.report(now, "a", Holding{Demand: 100})
+	if g := b.grant(now, "a"); g.Version == 0 || g.Rate != 0 || g.Cap != 0 || g.Tokens != 0 {
+		t.Errorf("granted %+v", g)
+	}
+	if b.l.seats != 0 {
+		t.Error("a node has a place with a floor, and all of them may be taken by nodes that were not heard of")
+	}
+}
+
+// A node that is gone for good is forgotten, with its floor and its place, a window after its floor.
+func TestForget(t *testing.T) {
+	q, p := plainQuota, DefaultParams()
+	q.Memory, q.Floors = MemoryOf(q.Window, 0), 100
+	b := &books{l: NewLedger(second, "k", q, p, 1, true)}
+	b.report(second, "a", Holding{Demand: 100})
+	if g := b.grant(second, "a"); g.Floor != 100 {
+		t.Fatalf("granted %+v", g)
+	}
+	end := second + p.outlast(int64(p.Lease)) + p.outlast(int64(p.Forget)) + b.l.memory()
+	b.l.Rebalance(end-1, nil)
+	if len(b.l.peers) != 1 || b.l.seats != 1 {
+		t.Error("forgotten too soon")
+	}
+	b.l.Rebalance(end, nil)
+	if len(b.l.peers)+len(b.l.named) != 0 || b.l.seats != 0 {
+		t.Errorf("%+v is still there", b.l.peers)
+	}
+	b.report(end, "b", Holding{Demand: 100})
+	if g := b.grant(end, "b"); g.Floor != 100 {
+		t.Errorf("the next gets %+v", g)
+	}
+}
+
+// A life that ended while it had but its floor may have spent that, and a lease before: the greater of the two.
+func TestWhatALifeLeavesBehind(t *testing.T) {
+	old := &peer{floor: 50, floorEnd: 1000, acked: 1, holds: []hold{{version: 1, rate: 10, cap: 80, end: 100}}}
+	old.trail.note(90, 60, 80, &Holding{Spent: 30, Remembered: 30})
+	for _, c := range []struct{ died, at, left int64 }{
+		{95, 95, 64},   // 30 remembered, a bucket of 25 for a rate of 50, which refills 7 since the time 80, and 2 for rounding
+		{120, 120, 67}, // 10 until its lease ended
+		{120, 179, 50},
+		{120, 180, 0},
+	} {
+		p := &peer{}
+		q := Quota{Limit: 1000, Window: 100, Burst: 500}
+		p.haunt(c.died, 60, old, &q)
+		if got := p.spooky(c.at, 60); got != c.left {
+			t.Errorf("died at %d: at %d it counts %d, not %d", c.died, c.at, got, c.left)
+		}
+	}
+}

@@ -20,7 +20,6 @@ type round struct {
 	take       bool // somebody lacks more than is free: those who have more than their share are asked at once
 	demand     int64
 	live       int64 // nodes that are not silent
-	slots      int64 // nodes that have a floor
 	caps       capRound
 }
 
@@ -29,7 +28,6 @@ type peerRound struct {
 	rate   int64 // what it may be spending
 	share  int64 // what it should have
 	locked bool
-	slot   bool // it is among those that have a floor
 	caps   peerCaps
 }
 
@@ -78,6 +76,9 @@ func (l *Ledger) forget(now int64) {
 			p.capBase(now, memory, &l.whole) == 0 && p.rateBound(now) == 0 && p.spooky(now, memory) == 0
 		if gone {
 			delete(l.named, p.name)
+			if p.seated {
+				l.seats--
+			}
 		}
 		return gone
 	})
@@ -94,9 +95,7 @@ func (l *Ledger) count(now int64) {
 	}
 	for _, p := range l.peers {
 		p.expire(now, l.memory())
-		if p.slot = r.slots < l.quota.Nodes; p.slot {
-			r.slots++
-		}
+		l.seat(now, p, false)
 		if learning {
 			r.limit += p.rateCredit
 		}
@@ -119,16 +118,6 @@ func (l *Ledger) countPeer(now int64, p *peer) {
 	}
 	r.live++
 	r.demand += max(p.demand, l.floorOf(p))
-}
-
-// unheard is what nodes that this controller has not heard of may keep as floors.
-func (l *Ledger) unheard() int64 { return (l.quota.Nodes - l.round.slots) * l.quota.floor() }
-
-func (l *Ledger) floorOf(p *peer) int64 {
-	if p.slot {
-		return l.quota.floor()
-	}
-	return 0
 }
 
 // targets decides what each node should have: its max-min share, and of what is left over nearly all as well, so that it may

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -117,6 +118,9 @@ func drawWorld(k int, windowed bool) (worldConfig, Quota, Params) {
 	p := DefaultParams()
 	p.Lease = time.Duration((1 + 10*r.Float64()) * 1e9)
 	p.Forget = time.Duration((1 + 60*r.Float64()) * 1e9)
+	if r.IntN(2) == 0 && !slices.Contains(onceBroken, k) { // more or fewer nodes than have floors
+		q.Nodes = 1 + r.Int64N(q.Nodes+3)
+	}
 	return c, q, p
 }
 
