@@ -8,5 +8,7 @@ func Experiments() []Experiment {
 		AgentBurst(),
 		Starvation(),
 		AIMD(),
+		Fleet(),
+		SmallQuota(),
 	}
 }
