@@ -8,7 +8,7 @@ func Experiments() []Experiment {
 		AgentBurst(),
 		Starvation(),
 		AIMD(),
-		Fleet(),
-		SmallQuota(),
+		fleetExperiment(),
+		smallQuotaExperiment(),
 	}
 }
