@@ -52,6 +52,29 @@ func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first boo
 	return l
 }
 
+// Seats are the nodes that have a floor. If they are stored before the grants of a rebalance are sent, the next controller can
+// [Ledger.Resume] with them.
+func (l *Ledger) Seats() (names []string) {
+	for _, p := range l.peers {
+		if p.seated {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Resume tells a new ledger, before anything else, which nodes may have a floor of the controller before. Without it all
+// floors that there may be are kept back, until those that are not heard of are forgotten. A seat counts with its whole floor
+// even if its node never had that.
+func (l *Ledger) Resume(seats []string) {
+	for _, name := range seats {
+		p := l.peer(name)
+		p.seated, p.floor, p.floorEnd = true, l.quota.floor(), l.unheardRates
+		l.seats++
+	}
+	l.unheardRates, l.unheardCaps = 0, 0
+}
+
 // memory is for how long after its end a grant may still be remembered, in ns of the controller's clock.
 func (l *Ledger) memory() int64 {
 	if !l.quota.windowed() {
@@ -111,14 +134,16 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	*p = peer{
 		name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit, seated: old.seated,
 	}
-	if old.incarnation != 0 {
+	if old.incarnation != 0 || old.floor > 0 && h.Floor == 0 {
 		p.haunt(now, l.memory(), &old, &l.whole)
-	} else {
+	}
+	if old.incarnation == 0 {
 		p.rateCredit, p.capCredit = h.Rate, held
 		l.seat(now, p, h.Floor > 0)
 	}
 	end := max(l.learnRates, now)
-	p.holds = append(p.holds, hold{version: 0, rate: h.Rate, cap: h.Cap, end: end})
+	p.version, p.acked = h.Version, h.Version // not 0 if the ledger has forgotten this life
+	p.holds = append(p.holds, hold{version: h.Version, rate: h.Rate, cap: h.Cap, end: end})
 	p.floor, p.floorEnd = h.Floor, end+l.params.outlast(int64(l.params.Forget))
 	p.target, p.returned = h.Rate, h.Returned
 }
