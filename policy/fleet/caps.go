@@ -31,6 +31,9 @@ func (l *Ledger) countCaps(now int64) {
 	for _, p := range l.peers {
 		p.wane(now, l.memory(), &l.whole)
 		p.caps = peerCaps{base: p.capBase(now, l.memory(), &l.whole)}
+		if p.incarnation == 0 && learning {
+			p.caps.base = 0
+		}
 		c.sum += p.caps.base + p.spooky(now, l.memory())
 		if learning {
 			c.limit += p.capCredit

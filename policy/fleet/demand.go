@@ -75,9 +75,9 @@ func (d *Demand) sigma(rate, span float64) float64 {
 	return size * math.Sqrt(max(rate/size, 1)/2/span)
 }
 
-// PerWindow is the estimate in units per window of so many ns.
+// PerWindow is the estimate in units per window of so many ns, to the nearest unit.
 func (d *Demand) PerWindow(window int64) int64 {
-	return min(int64(math.Ceil(d.slow*float64(window)/1e9)), maxUnits)
+	return min(int64(d.slow*float64(window)/1e9+0.5), maxUnits)
 }
 
 // changed says whether demand has moved so far from what was last reported that the share should move with it. rate is the

@@ -25,6 +25,8 @@
 //   - After a fail-over nothing is believed that was reported to an earlier epoch. What a node holds when it has heard of the
 //     new one is its credit, and is within what the old ledger allowed; known nodes move the sum of their credits among
 //     themselves until all old leases have ended.
+//   - A floor is what a node keeps of its share when the lease has ended, until it is forgotten. It counts in U as long. There
+//     are as many as [Quota.Nodes], and after a fail-over all that may be out are kept back ([Ledger.Resume]).
 //   - A share change mints nothing. Levels + tokens on their way + the pool are never more than the burst, and rise at
 //     the rate of the limit at most: a level is cut to the new burst, what is cut off goes back to the pool with the
 //     acknowledgement, and only if it was inside the burst of a listed grant all the time (peer.covered); growth brings

@@ -31,6 +31,7 @@ func eachPeer(f func(w *world, p *peer)) func(w *world) {
 var plants = map[string]struct {
 	fault
 	windowed bool
+	tune     func(c *worldConfig, q *Quota) // conditions under which it is seen soon
 }{
 	"no wait for the acknowledgement": {fault: fault{ledger: eachPeer(func(w *world, p *peer) {
 		p.holds = p.holds[max(len(p.holds)-1, 0):]
@@ -45,8 +46,10 @@ var plants = map[string]struct {
 	"learning too short": {fault: fault{start: func(w *world) {
 		w.ledger.learnRates, w.ledger.learnCaps = w.now+int64(time.Second), w.now+int64(time.Second)
 	}}},
-	"levels scaled with shares": {fault: fault{meter: func(_ *world, m Meter) Meter { return scaler{m.(*Local)} }}},
-	"no fence": {fault: fault{
+	"levels scaled with shares": {tune: func(c *worldConfig, q *Quota) {
+		c.loss, c.latency, c.crash, c.restarts, q.Burst = 0, 0.02, 0, false, q.Limit/3
+	}, fault: fault{meter: func(_ *world, m Meter) Meter { return scaler{m.(*Local)} }}},
+	"no fence": {tune: func(c *worldConfig, q *Quota) { c.outage, c.latency, c.loss = 0.01, 0.7, 0.1 }, fault: fault{
 		report: func(w *world, r *Report) *Report { c := *r; c.Epoch = w.epoch; return &c },
 		taken: func(w *world, n *worldNode, s Shares) {
 			if s.Epoch > n.node.epoch {
@@ -108,6 +111,9 @@ func TestMistakesAreSeen(t *testing.T) {
 			for k := range 400 {
 				c, q, p := drawWorld(k, plant.windowed)
 				c.cuts = false
+				if plant.tune != nil {
+					plant.tune(&c, &q)
+				}
 				w := newWorld(c, q, p, plant.fault)
 				w.outside = true
 				if w.run(); w.broken != "" {

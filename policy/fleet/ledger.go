@@ -24,6 +24,7 @@ type Ledger struct {
 
 	// Until these times nodes that have not been heard of may keep floors that an earlier controller gave them.
 	unheardRates, unheardCaps int64
+	oldFloors                 int64 // until then a node may have a floor that this ledger did not give it
 	seats, brought            int64 // nodes with a floor, and how many of them had one from an earlier controller
 
 	pool     int64 // units of level that no node may hold
@@ -47,9 +48,33 @@ func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first boo
 		l.learnRates = now + p.outlast(int64(p.Lease))
 		l.learnCaps = l.learnRates + l.memory()
 		l.unheardRates = l.learnRates + p.outlast(int64(p.Forget))
+		l.oldFloors = l.unheardRates
 		l.unheardCaps = l.unheardRates + l.memory()
 	}
 	return l
+}
+
+// Seats are the nodes that have a floor. If they are stored before the grants of a rebalance are sent, the next controller can
+// [Ledger.Resume] with them.
+func (l *Ledger) Seats() (names []string) {
+	for _, p := range l.peers {
+		if p.seated {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Resume tells a new ledger, before anything else, which nodes may have a floor of the controller before. Without it all
+// floors that there may be are kept back, until those that are not heard of are forgotten. A seat counts with its whole floor
+// even if its node never had that.
+func (l *Ledger) Resume(seats []string) {
+	for _, name := range seats {
+		p := l.peer(name)
+		p.seated, p.floor, p.floorEnd = true, l.quota.floor(), l.unheardRates
+		l.seats++
+	}
+	l.unheardRates, l.unheardCaps = 0, 0
 }
 
 // memory is for how long after its end a grant may still be remembered, in ns of the controller's clock.
@@ -111,16 +136,20 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	*p = peer{
 		name: p.name, incarnation: r.Incarnation, ghosts: old.ghosts, rateCredit: old.rateCredit, capCredit: old.capCredit, seated: old.seated,
 	}
-	if old.incarnation != 0 {
+	if old.incarnation != 0 || old.floor > 0 && h.Floor == 0 {
 		p.haunt(now, l.memory(), &old, &l.whole)
-	} else {
-		p.rateCredit, p.capCredit = h.Rate, held
-		l.seat(now, p, h.Floor > 0)
 	}
 	end := max(l.learnRates, now)
-	p.holds = append(p.holds, hold{version: 0, rate: h.Rate, cap: h.Cap, end: end})
-	p.floor, p.floorEnd = h.Floor, end+l.params.outlast(int64(l.params.Forget))
+	p.version, p.acked = h.Version, h.Version // not 0 if the ledger has forgotten this life
+	p.holds = append(p.holds, hold{version: h.Version, rate: h.Rate, cap: h.Cap, end: end})
+	if now < l.oldFloors { // later, it is a report that has been very long on its way
+		p.floor, p.floorEnd = h.Floor, l.oldFloors
+	}
 	p.target, p.returned = h.Rate, h.Returned
+	if old.incarnation == 0 {
+		p.rateCredit, p.capCredit = h.Rate, held
+		l.seat(now, p, p.floor > 0)
+	}
 }
 
 // seat gives a node one of the places with a floor, for as long as the ledger knows it: so no more floors are ever out than
@@ -163,7 +192,7 @@ func (l *Ledger) acknowledge(now int64, p *peer, h *Holding) {
 		p.holds[0].rate = min(p.holds[0].rate, h.Rate)
 		p.holds[0].cap = min(p.holds[0].cap, h.Cap)
 	}
-	p.acked = h.Version
+	p.acked, p.version = h.Version, max(p.version, h.Version)
 	if l.quota.windowed() {
 		p.trail.note(now, l.memory(), since, h)
 	}

@@ -86,16 +86,19 @@ func (n *Node) period() time.Duration {
 	return n.params.Report * time.Duration(950+h>>33%101) / 1000
 }
 
-// Report makes the report that is to be sent now. ackOnly is for one that a grant asked for: it wants no answer.
+// Report makes the report that is to be sent now; one without holdings need not be sent. ackOnly is for one that a grant asked for: it wants no answer.
 func (n *Node) Report(now int64, ackOnly bool) Report {
 	n.number++
 	n.sent[n.number%uint64(len(n.sent))] = sentTime{n.number, now}
 	n.reported = now
 	r := Report{Node: n.name, Incarnation: n.incarnation, Number: n.number, Epoch: n.epoch, AckOnly: ackOnly}
 	for _, s := range n.shares {
-		if h, worth := s.report(now, n.params); worth {
+		if h, worth := s.report(now, n.params, ackOnly); worth {
 			r.Holdings = append(r.Holdings, h)
 		}
+	}
+	if len(r.Holdings) == 0 {
+		n.answered = n.number // there is nothing to answer
 	}
 	return r
 }

@@ -296,6 +296,36 @@ func TestACutBelowTheFloors(t *testing.T) {
 	}
 }
 
+// A share that is not used any more is not reported, and goes back when its lease ends; when it is wanted again, it is there
+// at once, also if the ledger has forgotten the node meanwhile.
+func TestIdleSharesAreSilent(t *testing.T) {
+	for _, forget := range []time.Duration{5 * time.Second, time.Hour} {
+		q, p := Quota{Limit: 1_000_000, Window: 10 * second, Burst: 100_000, Floors: 100_000, Nodes: 2}, DefaultParams()
+		p.Forget = forget
+		w := newWorld(worldConfig{seed: 3, nodes: 2, latency: 0.02, seconds: 80}, q, p, fault{})
+		a := w.nodes[0]
+		for s, demand := range map[float64]float64{0: 0.5, 10: 0, 60: 0.5} {
+			w.at(s, func() { a.demand = demand * w.perSecond() })
+		}
+		w.at(55, func() {
+			if r := a.node.Report(a.local(w.now), false); len(r.Holdings) != 0 {
+				t.Errorf("still reports %+v", r)
+			}
+			if known := w.ledger.named[a.name] != nil; known != (forget == time.Hour) {
+				t.Errorf("forget %v: known %v", forget, known)
+			}
+		})
+		w.at(63, func() {
+			if a.share.denied || a.share.terms.Rate < 450_000 {
+				t.Errorf("forget %v: it has %+v three seconds after it was wanted again", forget, a.share.terms)
+			}
+		})
+		if w.run(); w.broken != "" {
+			t.Fatal(w.broken)
+		}
+	}
+}
+
 // A node that is gone for good is forgotten, with its floor and its place, a window after its floor.
 func TestForget(t *testing.T) {
 	q, p := plainQuota, DefaultParams()
@@ -304,6 +334,9 @@ func TestForget(t *testing.T) {
 	b.report(second, "a", Holding{Demand: 100})
 	if g := b.grant(second, "a"); g.Floor != 100 {
 		t.Fatalf("granted %+v", g)
+	}
+	if s := b.l.States(9 * second); len(s) != 1 || s[0].Rate < 100 || s[0].Window < s[0].Granted || !s[0].Silent || !s[0].Behind {
+		t.Errorf("%+v", s)
 	}
 	end := second + p.outlast(int64(p.Lease)) + p.outlast(int64(p.Forget)) + b.l.memory()
 	b.l.Rebalance(end-1, nil)

@@ -95,10 +95,10 @@ func (l *Ledger) count(now int64) {
 	}
 	for _, p := range l.peers {
 		p.expire(now, l.memory())
-		l.seat(now, p, false)
 		if learning {
 			r.limit += p.rateCredit
 		}
+		l.seat(now, p, false)
 		l.countPeer(now, p)
 	}
 	if now < l.unheardRates && !learning {
@@ -110,7 +110,10 @@ func (l *Ledger) count(now int64) {
 
 func (l *Ledger) countPeer(now int64, p *peer) {
 	r := &l.round
-	p.rate, p.locked = p.rateBound(now), now-p.seen > int64(l.params.Silent)
+	p.rate, p.locked = p.rateBound(now), p.incarnation == 0 || now-p.seen > int64(l.params.Silent)
+	if p.incarnation == 0 && now < l.learnRates {
+		p.rate = 0 // as all that is not heard of
+	}
 	r.sum += p.rate
 	if p.locked {
 		r.locked += p.rate
@@ -160,7 +163,9 @@ func (l *Ledger) close(now int64) {
 	r := &l.round
 	r.sum = 0
 	for _, p := range l.peers {
-		r.sum += p.rateBound(now)
+		if p.incarnation != 0 || now >= l.learnRates {
+			r.sum += p.rateBound(now)
+		}
 	}
 	l.inflow = max(r.limit-r.sum, 0)
 	l.clampPool()

@@ -21,10 +21,15 @@ type Share struct {
 	demand   Demand
 	told     float64 // demand in the last report, units per second
 	ackOf    uint64  // version in the last report
+	idle     int     // reports without demand in a row
 	denied   bool
 	since    int64 // when this denial began
 	lastDeny int64 // when the one before ended
 }
+
+// idleReports is after how many reports without demand a share is not reported any more, so that only what is used travels:
+// its lease ends, and the controller has it back.
+const idleReports = 3
 
 type stage uint8
 
@@ -105,7 +110,7 @@ func (s *Share) event(now, reported int64) bool {
 }
 
 // report says what the node holds, and whether that is worth saying.
-func (s *Share) report(now int64, p Params) (h Holding, worth bool) {
+func (s *Share) report(now int64, p Params, ackOnly bool) (h Holding, worth bool) {
 	s.Settle(now)
 	remembered := s.meter.Remembered(now)
 	if s.tight {
@@ -118,7 +123,10 @@ func (s *Share) report(now int64, p Params) (h Holding, worth bool) {
 	if s.stage != nothing {
 		h.Floor = s.floor.Rate
 	}
-	worth = h.Demand > 0 || s.stage == leased || remembered > 0 || s.version != s.ackOf
+	if s.idle++; h.Demand > 0 {
+		s.idle = 0
+	}
+	worth = s.idle < idleReports || remembered > 0 || ackOnly && s.version != s.ackOf
 	s.told, s.ackOf = s.demand.slow, s.version
 	return h, worth
 }

@@ -57,6 +57,8 @@ type worldConfig struct {
 	crash        float64 // controller, at; 0: never
 	outage       float64
 	cuts         bool // the limit is cut and restored
+	idle         bool // some have no demand at all
+	seats        bool // a new controller knows who may have a floor
 }
 
 type worldNode struct {
@@ -141,7 +143,10 @@ func (w *world) schedule() {
 	if w.cfg.jumpy {
 		w.every(2, func() {
 			n := w.nodes[w.rng.IntN(len(w.nodes))]
-			n.demand = 0
+			n.demand = 0.001 * w.perSecond()
+			if w.cfg.idle {
+				n.demand = 0
+			}
 			if w.rng.IntN(2) == 0 {
 				n.demand = 2 * w.perSecond() * w.rng.Float64()
 			}
@@ -186,8 +191,11 @@ func (w *world) every(mean float64, f func()) {
 
 func (w *world) failOver() {
 	w.up, w.epoch = true, w.epoch+1
-	limit := w.ledger.quota.Limit
+	limit, seats := w.ledger.quota.Limit, w.ledger.Seats()
 	w.ledger = NewLedger(w.now, "k", w.quota, w.params, w.epoch, false)
+	if w.cfg.seats {
+		w.ledger.Resume(seats)
+	}
 	w.ledger.SetLimit(w.now, limit)
 	if w.planted.start != nil {
 		w.planted.start(w)

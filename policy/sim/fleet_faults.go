@@ -44,5 +44,7 @@ func (w *fleetWorld) scheduleFaults() {
 
 func (w *fleetWorld) failOver() {
 	w.up, w.epoch = true, w.epoch+1
+	seats := w.ledger.Seats() // the controller's store has them
 	w.ledger = fleet.NewLedger(w.clock.Now(), "quota", w.quota, w.params, w.epoch, false)
+	w.ledger.Resume(seats)
 }
