@@ -90,6 +90,7 @@ func (c *compiler) compile() *Policy {
 	c.limits(p)
 	c.ratings(p)
 	c.slots(p)
+	c.classes(p)
 	c.providers(p)
 	return p
 }

@@ -19,7 +19,8 @@ type Policy struct {
 	Output    int64 // tokens that are reserved for undeclared output
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
-	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
+	Classes   []Class // the highest first; at least one
+	Since     int64   // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
@@ -28,6 +29,7 @@ type Policy struct {
 	user         map[string]*Limit
 	tool         map[string]*Limit
 	tree         map[string]*Limit
+	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
 }

@@ -42,6 +42,7 @@ var names = []string{
 // words are texts that a field may have, by the key it has.
 var words = map[string][]string{
 	"on_error":  {"", "deny", "allow"},
+	"on_limit":  {"", "deny", "queue"},
 	"scope":     {"", "node", "fleet", "central"},
 	"uncertain": {"", "refund", "keep"},
 	"dialect":   {"openai", "anthropic", "generic"},
@@ -65,6 +66,13 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
+	}
+	for name, c := range s.Classes {
+		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(time.Hour))
+		s.Classes[name] = c
+	}
+	for i := range s.Routes {
+		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}
 	for _, e := range s.Limits.Environment {
 		e.Share = max(e.Share, 1)
