@@ -3,6 +3,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -176,21 +177,31 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// An event of any length is dropped rather than held.
+// An event of any length is not held, and its usage is found.
 func TestLongEvents(t *testing.T) {
-	var r Reader
-	var a Answer
-	r.Start(&a, Chat, tokens.O200k, "text/event-stream")
-	a.Feed([]byte("data: "))
-	for range 100 {
-		a.Feed(make([]byte, 100_000))
-	}
-	if len(a.sse.line) > maxEvent || len(a.sse.data) > maxEvent {
-		t.Errorf("%d bytes are held", len(a.sse.line)+len(a.sse.data))
-	}
-	a.Feed([]byte("\n\ndata: {\"usage\":{\"prompt_tokens\":3}}\n\n"))
-	if got := a.Usage().Input; got != 3 {
-		t.Errorf("after a long event: %d", got)
+	for name, row := range map[string]struct{ contentType, before, after string }{
+		"SSE":    {"text/event-stream", "event: x\r\ndata: ", "\r\n\r\n"},
+		"lines":  {"application/x-ndjson", "", "\n"},
+		"array":  {"application/json", "[", "]"},
+		"frames": {"application/vnd.amazon.eventstream", "\x00\x98\x96\x80\x00\x00\x00\x00????", ""},
+	} {
+		var r Reader
+		var a Answer
+		r.Start(&a, Responses, tokens.O200k, row.contentType)
+		a.Feed([]byte(row.before + `{"type":"response.completed","response":{"output":[{"usage":1,"content":[{"text":"`))
+		for range 100 {
+			a.Feed(bytes.Repeat([]byte("a"), 90_000))
+			if len(a.event.data) > maxEvent {
+				t.Fatalf("%s: %d bytes are held", name, len(a.event.data))
+			}
+		}
+		a.Feed([]byte(`"}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":9}}}` + row.after))
+		if u := a.Usage(); u.Input != 3 || u.Output != 9 || u.CacheRead != 2 {
+			t.Errorf("%s: %+v", name, u)
+		}
+		if a.Output() != 0 {
+			t.Errorf("%s: what the last event repeats counted as %d tokens", name, a.Output())
+		}
 	}
 }
 

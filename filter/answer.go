@@ -28,7 +28,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		}
 	}
 	if s.phase == sent && s.status < 300 {
-		s.vm.reader.Start(&s.answer, s.api, s.request.Family, contentType)
+		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 	}
 	if end {
 		s.settle(true)
@@ -92,15 +92,19 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	s.answer.End()
 	u := s.answer.Usage()
 	o := policy.Outcome{
-		Ending: s.ending(complete), Input: u.Charged(), Output: u.Output,
+		Ending: s.ending(complete), Input: u.Charged(), Output: u.Produced(), Uncounted: u.Uncounted(),
 		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	s.vm.countEnding(o.Ending, source)
-	if !s.api.Metered() {
+	if !s.call.API.Metered() {
 		return policy.Cost{Requests: c.Requests}
 	}
-	charged := s.rating.Cost(policy.TokenCounts{Input: c.Input, Output: c.Output})
+	counts := policy.TokenCounts{Input: c.Input, Output: c.Output}
+	if source == policy.FromUsage {
+		counts = u.Counts(c.Input, c.Output)
+	}
+	charged := s.rating.Cost(counts)
 	charged.Requests = c.Requests
 	return charged
 }

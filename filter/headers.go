@@ -10,12 +10,12 @@ import (
 	"github.com/weirproxy/weir/policy"
 )
 
-// apiOf tells which API the request is for. An upgrade is none: what passes through it cannot be read.
-func (s *Stream) apiOf(path string) dialect.API {
+// callOf tells what the request is for. An upgrade is nothing: what passes through it cannot be read.
+func (s *Stream) callOf(path string) dialect.Call {
 	if s.dialect != dialect.Generic && (s.header("upgrade") != "" || s.method == "CONNECT") {
-		return dialect.Unrecognised
+		return dialect.Call{}
 	}
-	return s.dialect.APIOf(s.method, path)
+	return s.dialect.CallOf(s.method, path)
 }
 
 // objection says why a request is refused whatever its cost.
@@ -28,7 +28,7 @@ func (s *Stream) objection(path string) policy.Reason {
 	}
 	plain, _, _ := strings.Cut(path, "?")
 	s.unmetered, _ = s.provider.Unmetered.Lookup(plain)
-	if s.api == dialect.Unrecognised && !s.unmetered {
+	if s.call.API == dialect.Unrecognised && !s.unmetered {
 		return policy.NotMetered
 	}
 	return policy.None
