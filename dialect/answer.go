@@ -69,7 +69,7 @@ func (a *Answer) Usage() Usage { return a.usage }
 // Output is how many tokens of output have been seen, for an answer that does not say its usage: counted in a stream, guessed
 // from the length otherwise.
 func (a *Answer) Output() int64 {
-	if a.whole != nil {
+	if a.whole != nil && a.form.declared != nil {
 		return max(a.output, (a.whole.text+bytesPerToken-1)/bytesPerToken)
 	}
 	return a.output
@@ -143,7 +143,7 @@ func (a *Answer) sawAll(delta gjson.Result, nesting int) {
 	}
 	delta.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
-		case "type", "role", "id", "index", "name", "signature":
+		case "type", "role", "id", "index", "name", "signature", "redactedContent", "data":
 		default:
 			if v.IsObject() || v.IsArray() {
 				a.sawAll(v, nesting+1)

@@ -35,6 +35,11 @@ var speeches = [numDialects]speech{
 	Generic:   {name: "generic", credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"}},
 	OpenAI:    openAISpeech,
 	Anthropic: anthropicSpeech,
+	Gemini:    geminiSpeech,
+	Bedrock:   bedrockSpeech,
+	Cohere:    cohereSpeech,
+	Mistral:   mistralSpeech,
+	Ollama:    ollamaSpeech,
 }
 
 func (d Dialect) String() string {
@@ -75,6 +80,17 @@ const (
 	Completions
 	Embeddings
 	Messages
+	Generate // Gemini's
+	EmbedContent
+	Converse // Bedrock's
+	Invoke
+	CohereChat
+	CohereEmbed
+	Rerank
+	FIM // Mistral's
+	OllamaChat
+	OllamaGenerate
+	OllamaEmbed
 	numAPIs
 )
 
@@ -100,6 +116,11 @@ var forms = [numAPIs]form{
 	Completions:  completionsForm,
 	Embeddings:   embeddingsForm,
 	Messages:     messagesForm,
+	Generate:     generateForm, EmbedContent: embedContentForm,
+	Converse: converseForm, Invoke: invokeForm,
+	CohereChat: cohereChatForm, CohereEmbed: cohereEmbedForm, Rerank: rerankForm,
+	FIM:        fimForm,
+	OllamaChat: ollamaChatForm, OllamaGenerate: ollamaGenerateForm, OllamaEmbed: ollamaEmbedForm,
 }
 
 func (a API) String() string {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,15 +154,15 @@ func drawJSON(t *rapid.T, depth int) any {
 
 // The same bytes give the same answer however they are cut, and nothing makes the reader panic or hold much.
 func FuzzAnswer(f *testing.F) {
-	f.Add(uint8(0), []byte("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\ndata:{\"usage\":{\"prompt_tokens\":1}}\r\r"), uint64(5))
-	f.Add(uint8(1), []byte(`{"a":[1,{"b":"\""}],"usage":{"input_tokens":3,"x":{"y":[]}},"error":null}`), uint64(77))
-	f.Add(uint8(3), []byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n"), uint64(1))
-	f.Fuzz(func(t *testing.T, kind uint8, body []byte, seed uint64) {
-		contentType := "text/event-stream"
-		if kind&1 == 1 {
-			contentType = "application/json"
-		}
-		api := Chat + API(kind>>1)%(numAPIs-Chat)
+	types := []string{"text/event-stream", "application/json", "application/x-ndjson", "application/vnd.amazon.eventstream"}
+	for _, row := range answerRows(f) {
+		media, _, _ := strings.Cut(row.contentType, ";")
+		f.Add(uint8(slices.Index(types, media)), uint8(row.api), []byte(row.body), uint64(5))
+	}
+	f.Add(uint8(0), uint8(Chat), []byte("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\ndata:{\"usage\":{\"prompt_tokens\":1}}\r\r"), uint64(5))
+	f.Fuzz(func(t *testing.T, kind, call uint8, body []byte, seed uint64) {
+		contentType := types[int(kind)%len(types)]
+		api := Chat + API(call)%(numAPIs-Chat)
 		whole := answerIn(api, contentType, body, func(left int) int { return left })
 		single := answerIn(api, contentType, body, func(int) int { return 1 })
 		mixed := answerIn(api, contentType, body, func(left int) int {
@@ -171,7 +172,7 @@ func FuzzAnswer(f *testing.F) {
 		if !sameAnswer(&whole, &single) || !sameAnswer(&whole, &mixed) {
 			t.Fatalf("%v %q: %+v, %+v, %+v", api, body, whole.Usage(), single.Usage(), mixed.Usage())
 		}
-		if u := whole.Usage(); u.Input < -1 || u.Output < -1 || u.Input > maxDeclared || whole.Output() < 0 {
+		if u := whole.Usage(); u.Input < -1 || u.Output < -1 || u.Input > maxDeclared || whole.Output() < 0 || len(whole.event.data) > maxEvent {
 			t.Fatalf("%+v", u)
 		}
 	})

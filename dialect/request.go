@@ -99,7 +99,7 @@ func (r *Reader) open(api API, body []byte, part bool, family func(model string)
 		Stream:       forms[api].streamed(m.values[kStream]),
 		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
 		Output:       forms[api].output(m),
-		References:   m.has(kEarlier) || m.has(kConversation) || api == Responses && m.has(kPrompt),
+		References:   m.has(kEarlier) || m.has(kConversation) || m.has(kCachedContent) || api == Responses && m.has(kPrompt),
 	}
 	r.family = family(r.request.Model)
 	r.request.Family = r.family

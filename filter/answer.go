@@ -17,7 +17,8 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		return Continue
 	}
 	contentType := ""
-	for _, h := range s.vm.host.ResponseHeaders() {
+	headers := s.vm.host.ResponseHeaders()
+	for _, h := range headers {
 		switch {
 		case h[0] == ":status":
 			s.status, _ = strconv.Atoi(h[1])
@@ -29,6 +30,9 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
+		for _, h := range headers {
+			s.answer.Header(h[0], h[1])
+		}
 	}
 	if end {
 		s.settle(true)

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,6 +65,16 @@ func (s *Stream) header(name string) string {
 		}
 	}
 	return ""
+}
+
+// signs says whether the request's signature, in AWS's way, covers a header, which must then stay as it is.
+func (s *Stream) signs(name string) bool {
+	if s.dialect != dialect.Bedrock {
+		return false
+	}
+	_, signed, _ := strings.Cut(s.header("authorization"), "SignedHeaders=")
+	signed, _, _ = strings.Cut(signed, ",")
+	return slices.Contains(strings.Split(strings.TrimSpace(signed), ";"), name)
 }
 
 // headerOf is header, and how often it came.
