@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -16,7 +17,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	if s.phase == refused {
 		return Continue
 	}
-	contentType := ""
+	contentType, encoding := "", ""
 	headers := s.vm.host.ResponseHeaders()
 	for _, h := range headers {
 		switch {
@@ -24,6 +25,8 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.status, _ = strconv.Atoi(h[1])
 		case h[0] == "content-type":
 			contentType = h[1]
+		case h[0] == "content-encoding":
+			encoding = h[1]
 		case strings.HasPrefix(h[0], "x-weir-"):
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
@@ -32,6 +35,9 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 		for _, h := range headers {
 			s.answer.Header(h[0], h[1])
+		}
+		if s.answer.Reads() && inflate.Encoded(encoding) {
+			s.packed = inflate.NewStream(encoding)
 		}
 	}
 	if end {
@@ -47,7 +53,12 @@ func (s *Stream) ResponseBody(size int, end bool) (a Action) {
 		return Continue
 	}
 	if size > 0 && s.answer.Reads() {
-		s.answer.Feed(s.vm.host.ResponseBody(size))
+		chunk := s.vm.host.ResponseBody(size)
+		if s.packed != nil {
+			s.packed.Add(chunk)
+		} else {
+			s.answer.Feed(chunk)
+		}
 	}
 	if end {
 		s.settle(true)
@@ -93,6 +104,9 @@ func (s *Stream) settle(complete bool) {
 func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	actual = s.reservation.Cost
 	defer s.vm.guard("charge")
+	if s.packed != nil {
+		s.packed.End(s.answer.Feed)
+	}
 	s.answer.End()
 	u := s.answer.Usage()
 	o := policy.Outcome{

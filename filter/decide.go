@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/tokens"
 )
@@ -17,20 +18,33 @@ func (s *Stream) decideBody(complete bool) Action {
 	if s.bytes == 0 {
 		return s.decide(dialect.Request{}, nil)
 	}
+	size := max(s.length, s.bytes)
+	part := s.vm.host.RequestBody(int(min(s.bytes, s.plugin.policy.Parse)))
+	whole := complete && s.bytes <= s.plugin.policy.Parse
+	if encoding := s.header("content-encoding"); inflate.Encoded(encoding) {
+		if body, ok := inflate.Unpack(encoding, part, size, s.plugin.policy.Parse); ok {
+			part, whole, size = body.Plain, whole && body.Whole, body.Length
+			s.bytes = max(s.bytes, int64(len(part)))
+		}
+	}
 	var q dialect.Request
 	var ok bool
-	if most := s.plugin.policy.Parse; complete && s.bytes <= most {
-		q, ok = r.Open(s.call.API, s.vm.host.RequestBody(int(s.bytes)), s.family)
+	if whole {
+		q, ok = r.Open(s.call.API, part, s.family)
 	} else {
-		q, ok = r.OpenPart(s.call.API, s.vm.host.RequestBody(int(min(s.bytes, most))), max(s.length, s.bytes), s.family)
+		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
 	if ok {
 		return s.decide(q, r.Member)
 	}
-	if !s.compressed() && !s.passesUnread() {
+	if inflate.Unknown(s.header("content-encoding")) {
+		s.bytes *= inflate.UnknownFactor
+		return s.decide(dialect.ByLength(size*inflate.UnknownFactor), nil)
+	}
+	if !s.passesUnread() {
 		return s.refuse(policy.UnreadableBody, "")
 	}
-	return s.decide(dialect.ByLength(max(s.length, s.bytes)), nil)
+	return s.decide(dialect.ByLength(size), nil)
 }
 
 // family gives the tokenizer of the model that the body names, or else the path.

@@ -96,15 +96,6 @@ func (s *Stream) identityHeader(name string) string {
 	return strings.TrimSpace(s.header(name))
 }
 
-// compressed says whether the body says that it is.
-func (s *Stream) compressed() bool {
-	switch strings.ToLower(s.header("content-encoding")) {
-	case "gzip", "x-gzip", "deflate", "br", "zstd", "compress":
-		return true
-	}
-	return false
-}
-
 func indexOf(names []string, name string) int {
 	for i, n := range names {
 		if n == name {

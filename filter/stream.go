@@ -4,6 +4,7 @@ package filter
 
 import (
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -40,6 +41,7 @@ type Stream struct {
 	rating      policy.Rating
 	request     dialect.Request
 	answer      dialect.Answer
+	packed      *inflate.Stream // the answer, if it is compressed
 	status      int
 }
 
