@@ -76,7 +76,7 @@ func TestCallOf(t *testing.T) {
 			t.Errorf("%v %s: %+v, want %+v", row.dialect, row.path, got, row.want)
 		}
 	}
-	for path, want := range map[string]API{"/v1beta/models": Requests, "/api/tags": Unrecognised} {
+	for path, want := range map[string]API{"/v1beta/models": Requests, "/v1beta/models/x": Requests, "/v1beta/models/x:generateContent": Unrecognised, "/api/tags": Unrecognised} {
 		if got := Gemini.APIOf("GET", path); got != want {
 			t.Errorf("GET %s: %v", path, got)
 		}
@@ -120,6 +120,9 @@ func TestReadDialects(t *testing.T) {
 		if q.Input != row.input || q.Output != row.output {
 			t.Errorf("%v %.80s: input %d, output %d; want %d, %d", row.api, row.body, q.Input, q.Output, row.input, row.output)
 		}
+	}
+	if q := read(Chat, `{"min_tokens":5000,"n":2}`); q.Least != 10_000 || q.Output != -1 {
+		t.Errorf("vLLM's min_tokens: %+v", q)
 	}
 	if !read(OllamaChat, `{}`).Stream || read(OllamaChat, `{"stream":false}`).Stream {
 		t.Error("Ollama streams unless it is told not to")

@@ -2,8 +2,6 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
-
 // An eventBuffer holds the event of a stream that is not complete yet. One that grows beyond maxEvent, such as Responses'
 // last one, which repeats all that came before, is not held but scanned as it passes, for its usage only.
 type eventBuffer struct {
@@ -40,9 +38,16 @@ func (a *Answer) endEvent() {
 
 // lastEvent takes what is left at the end of the stream: it counts if it is all there.
 func (a *Answer) lastEvent() {
-	if e := &a.event; e.long != nil || gjson.ValidBytes(e.data) {
+	if e := &a.event; e.long != nil || complete(e.data) {
 		a.endEvent()
 	}
+}
+
+// complete says whether an object has its end.
+func complete(b []byte) bool {
+	var r documentReader
+	b = trimStart(b)
+	return len(b) > 0 && b[0] == '{' && r.scan(b) > 0 && r.depth == 0
 }
 
 // read reads an event; [DONE] is none.

@@ -58,14 +58,16 @@ func metricsUsage(a *Answer, v gjson.Result) {
 
 // Header takes a header of the answer that may say usage.
 func (a *Answer) Header(name, value string) {
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n < 0 || n > maxDeclared || !a.Reads() {
-		return
-	}
+	var to *int64
 	switch name {
 	case "x-amzn-bedrock-input-token-count":
-		a.usage.Input = n
+		to = &a.usage.Input
 	case "x-amzn-bedrock-output-token-count":
-		a.usage.Output = n
+		to = &a.usage.Output
+	default:
+		return
+	}
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 && n <= maxDeclared && a.Reads() {
+		*to = n
 	}
 }

@@ -51,7 +51,14 @@ func (d Dialect) CallOf(method, path string) Call {
 // APIOf tells which API a request is for.
 func (d Dialect) APIOf(method, path string) API { return d.CallOf(method, path).API }
 
+// readable says whether a request that only reads is known to be free. A method of Google's in the path is no such request,
+// for a header may say that it is a POST after all.
 func (d Dialect) readable(path string) bool {
+	for i := range speeches[d].endpoints {
+		if e := &speeches[d].endpoints[i]; e.suffix[0] == ':' && strings.HasSuffix(path, e.suffix) {
+			return false
+		}
+	}
 	for _, r := range speeches[d].readable {
 		if strings.HasSuffix(path, r) || strings.Contains(path, r+"/") {
 			return true

@@ -31,6 +31,7 @@ type Request struct {
 	IncludeUsage bool  // the caller asked for usage in the stream
 	Input        int64 // tokens
 	Output       int64 // the most tokens that it declares, for all answers together; -1: it declares none
+	Least        int64 // the least tokens of output that it asks for
 	How          How
 	Family       tokens.Family
 
@@ -99,6 +100,7 @@ func (r *Reader) open(api API, body []byte, part bool, family func(model string)
 		Stream:       forms[api].streamed(m.values[kStream]),
 		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
 		Output:       forms[api].output(m),
+		Least:        times(max(m.number(kMinTokens), 0), m.count(kN)),
 		References:   m.has(kEarlier) || m.has(kConversation) || m.has(kCachedContent) || api == Responses && m.has(kPrompt),
 	}
 	r.family = family(r.request.Model)

@@ -112,7 +112,7 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 	if !s.call.API.Metered() {
 		return policy.Cost{Requests: 1}
 	}
-	t := policy.TokenCounts{Input: q.Input, Output: s.plugin.policy.OutputBound(path, m, q.Input, q.Output)}
+	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.OutputBound(path, m, q.Input, q.Output), q.Least)}
 	if q.How == dialect.Length {
 		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
 	}
