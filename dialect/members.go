@@ -15,7 +15,15 @@ import (
 type member uint8
 
 const (
-	kMessages member = iota
+	kMaxTokens member = iota // numbers
+	kMaxCompletionTokens
+	kMaxOutputTokens
+	kMaxTokensToSample
+	kMaxGenLen
+	kMinTokens
+	kN
+	kBestOf
+	kMessages // anything else
 	kTools
 	kFunctions
 	kResponseFormat
@@ -46,20 +54,14 @@ const (
 	kImages
 	kQuery
 	kOptions // Ollama
-	kMaxTokens
-	kMaxCompletionTokens
-	kMaxOutputTokens
-	kMaxTokensToSample
-	kMaxGenLen
-	kMinTokens
-	kN
-	kBestOf
 	kModel
 	kStream
 	kStreamOptions
 	kEarlier
 	kConversation
 	numMembers
+
+	numNumbers = kMessages
 )
 
 // memberOf finds a member by its key; numMembers if it says nothing about the cost. (A switch: a map would hash each key.)
@@ -162,7 +164,7 @@ func memberOf(key string) member {
 // parsers, but of numbers the largest, so that nobody hides a large one behind a small one.
 type members struct {
 	values  [numMembers]string // raw; empty: not there
-	numbers [numMembers]int64
+	numbers [numNumbers]int64
 	body    string
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
 	n       int              // of them in the body, which may be more
@@ -209,7 +211,7 @@ func (m *members) note(o other) {
 		return
 	}
 	m.values[k] = o.value
-	if k >= kMaxTokens && k <= kBestOf {
+	if k < numNumbers {
 		m.numbers[k] = max(m.numbers[k], wholeNumber(o.value))
 	}
 }
