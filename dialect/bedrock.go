@@ -25,7 +25,10 @@ var converseForm = form{
 	name: "converse", voice: bedrockVoice, tells: true, rule: cacheBeside,
 	count: (*Reader).converse, event: (*Answer).converseEvent,
 	declared: func(m *members) int64 { return nested(m.values[kInferenceConfig], "maxTokens") },
-	answer:   []want{{"usage", bedrockUsage}},
+	text: func(m *members) bool {
+		return textsUnder(m.values[kMessages], "content") && onlyTexts(m.values[kSystem])
+	},
+	answer: []want{{"usage", bedrockUsage}},
 }
 
 func (r *Reader) converse(m *members) int64 {

@@ -32,6 +32,7 @@ var cohereChatForm = form{
 		return n
 	},
 	declared: func(m *members) int64 { return m.number(kMaxTokens) },
+	text:     func(m *members) bool { return messagesAreText(m) && !m.has(kChatHistory) },
 	answer:   cohereAnswer,
 }
 

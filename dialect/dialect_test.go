@@ -75,6 +75,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"\ud83dx"},{"type":"tool_result","content":[[{}]]}]}],"tools":[1],"n":2}`))
 	f.Add([]byte(`{"input":[[1,2],[3],"x",{}],"prompt":[1,[2],"3"],"system":[{}],"max_tokens":1e99}`))
 	f.Add([]byte(`{"messages":[[[[[[[[[[[[`))
+	f.Add([]byte(`{"contents":[{"parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png"}}]},{}],"system_instruction":{"parts":[{"text":"b"}]}}`))
+	f.Add([]byte(`{"messages":[{"content":[{"text":"a"},{"image":{}}]},1],"system":[{"text":"x"}],"message":"m","chat_history":[1,1,1]}`))
 	var r Reader
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for api := Chat; api < numAPIs; api++ {

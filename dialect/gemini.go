@@ -31,6 +31,9 @@ var generateForm = form{
 		c := m.values[kGenerationConfig]
 		return times(nested(c, "maxOutputTokens", "max_output_tokens"), bounded(nested(c, "candidateCount", "candidate_count")))
 	},
+	text: func(m *members) bool {
+		return textsUnder(m.values[kContents], "parts") && textUnder(m.values[kSystemInstruction], "parts")
+	},
 	answer: []want{{"usageMetadata", geminiUsage}, {"usage_metadata", geminiUsage}, {"error", (*Answer).fail}},
 }
 
@@ -61,9 +64,12 @@ func (r *Reader) generate(m *members) int64 {
 
 // geminiContent counts a list of parts with a role around it.
 func (r *Reader) geminiContent(c gjson.Result) (n int64) {
-	parts := c.Get("parts")
-	if !c.IsObject() || !parts.IsArray() {
+	if !c.IsObject() {
 		return r.text(c)
+	}
+	parts := c.Get("parts")
+	if !parts.IsArray() {
+		return r.text(parts)
 	}
 	parts.ForEach(func(_, part gjson.Result) bool {
 		n += r.geminiPart(part)

@@ -85,6 +85,7 @@ func (s *Stream) ResponseTrailers() (a Action) {
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.settle(false)
+	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
 		s.phase = done
 		v.free = append(v.free, s)

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,42 @@ func TestCompressedRequests(t *testing.T) {
 					t.Errorf("%s: call %d of a model with one a minute: sent %v", encoding, i, x.Sent)
 				}
 			}
+		}
+	})
+}
+
+// Of a compressed body beyond the cap the beginning is read: its model, and its length in proportion. (With zstd to within a
+// block.)
+func TestCompressedBodyBeyondTheCap(t *testing.T) {
+	policy := strings.Replace(onePolicy, `"openai":{`, `"openai":{"models":{"dear":{"rpm":"1","burst":"100%"},"*":{"rpm":"1000"}},`, 1)
+	policy = strings.ReplaceAll(policy, "100000", "1000000")
+	policy = strings.Replace(policy, `{`, `{"body":{"parse":"160KiB"},`, 1)
+	var text strings.Builder
+	for i := range 80_000 {
+		fmt.Fprintf(&text, "%x ", uint32(i)*2654435761)
+	}
+	plain := []byte(`{"model":"dear","stream":true,"max_tokens":1000,"messages":[{"role":"user","content":"` + text.String() + `"}]}`)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for _, encoding := range []string{"gzip", "zstd"} {
+			body := pack(encoding, plain)
+			r := packed("/openai/v1/chat/completions", encoding, encoding, body)
+			r.Headers = append(r.Headers, [2]string{"content-length", fmt.Sprint(len(body))})
+			r.Chunks = pieces(body, 10_000)
+			x := p.Worker(0).Open(r)
+			if !x.Sent || !bytes.Equal(x.Body, body) || x.Buffered > 171<<10 {
+				t.Fatalf("%s: sent %v, %d of %d bytes, %d held", encoding, x.Sent, len(x.Body), len(body), x.Buffered)
+			}
+			limit, want := int64(1_000_000), int64(len(plain))/4
+			probe := p.Worker(0).Open(chat(encoding, "hi", int(limit)-8))
+			_, left, _ := strings.Cut(probe.Reply.Headers.Get("ratelimit"), ";r=")
+			left, _, _ = strings.Cut(left, ";")
+			if n, err := strconv.ParseInt(left, 10, 64); err != nil || limit-n < want*7/10 || limit-n > want*13/10 {
+				t.Errorf("%s: %d tokens by length, want about %d: %v", encoding, limit-n, want, err)
+			}
+			if x := p.Worker(0).Open(r); x.Sent {
+				t.Errorf("%s: the model was not read", encoding)
+			}
+			p.Sleep(2 * time.Minute)
 		}
 	})
 }
