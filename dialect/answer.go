@@ -3,7 +3,6 @@
 package dialect
 
 import (
-	"bytes"
 	"strings"
 	"unsafe"
 
@@ -14,37 +13,55 @@ import (
 // An Answer reads a provider's answer as it passes, in chunks of any size, and keeps what it says about usage. Nothing of
 // it is held back or changed.
 type Answer struct {
-	api     API
+	form    *form
 	set     *tokens.Set
 	family  tokens.Family
 	usage   Usage
 	output  int64 // tokens of text seen
 	failed  bool  // an error in place of an answer
 	pending bool  // the work goes on in the background
-	sniff   bool  // the first byte is going to tell what it is
-	sse     *sseReader
-	scanner *jsonScanner
+	framing framing
+	framer  framer       // of a stream, once it is known that it is one
+	whole   *jsonScanner // of an answer that is one JSON document
+	event   eventBuffer
+}
+
+// A framing is what an answer may be, by its content type.
+type framing uint8
+
+const (
+	unread framing = iota
+	unsure         // the first byte is going to tell
+	lines          // JSON documents, each on its own line
+	known          // framer or whole is set
+)
+
+// A framer cuts a stream into events, and gives each to the answer in parts, and then its end.
+type framer interface {
+	feed(chunk []byte, to *Answer)
+	end(to *Answer)
 }
 
 // Start begins an answer to a call of the API with this content type. Answers that cannot hold usage are not read.
 func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType string) {
-	*a = Answer{api: api, set: &r.set, family: family, usage: NoUsage()}
+	*a = Answer{form: &forms[api], set: &r.set, family: family, usage: NoUsage()}
+	a.usage.rule = a.form.rule
 	if !api.Metered() {
 		return
 	}
 	media, _, _ := strings.Cut(contentType, ";")
 	switch media = strings.ToLower(strings.TrimSpace(media)); {
-	case media == "text/event-stream":
-		a.sse = new(sseReader)
-	case strings.HasSuffix(media, "json"):
-		a.scanner = newJSONScanner(wantedMembers)
-	case media == "", media == "text/plain":
-		a.sniff = true
+	case strings.HasSuffix(media, "ndjson"), strings.HasSuffix(media, "jsonl"), strings.HasSuffix(media, "stream+json"):
+		a.framing = lines
+	case media == "application/vnd.amazon.eventstream":
+		a.framing, a.framer = known, new(frameReader)
+	case media == "", media == "text/plain", media == "text/event-stream", strings.HasSuffix(media, "json"):
+		a.framing = unsure
 	}
 }
 
 // Reads says whether the answer is read at all.
-func (a *Answer) Reads() bool { return a.sse != nil || a.scanner != nil || a.sniff }
+func (a *Answer) Reads() bool { return a.framing != unread }
 
 // Usage is what the provider has said so far.
 func (a *Answer) Usage() Usage { return a.usage }
@@ -52,8 +69,8 @@ func (a *Answer) Usage() Usage { return a.usage }
 // Output is how many tokens of output have been seen, for an answer that does not say its usage: counted in a stream, guessed
 // from the length otherwise.
 func (a *Answer) Output() int64 {
-	if a.scanner != nil {
-		return max(a.output, (a.scanner.text+bytesPerToken-1)/bytesPerToken)
+	if a.whole != nil && a.form.declared != nil {
+		return max(a.output, (a.whole.text+bytesPerToken-1)/bytesPerToken)
 	}
 	return a.output
 }
@@ -66,112 +83,53 @@ func (a *Answer) Pending() bool { return a.pending }
 
 // Feed takes the next chunk.
 func (a *Answer) Feed(chunk []byte) {
-	if a.sniff {
-		chunk = bytes.TrimLeft(chunk, " \r\n\t")
-		if len(chunk) == 0 {
+	if a.framing == unsure || a.framing == lines {
+		if chunk = trimStart(chunk); len(chunk) == 0 {
 			return
 		}
-		a.sniff = false
-		if chunk[0] == '{' {
-			a.scanner = newJSONScanner(wantedMembers)
-		} else {
-			a.sse = new(sseReader)
-		}
+		a.know(chunk[0])
 	}
 	switch {
-	case a.sse != nil:
-		a.sse.feed(chunk, a.event)
-	case a.scanner != nil:
-		a.scanner.feed(chunk, a.member)
+	case a.framer != nil:
+		a.framer.feed(chunk, a)
+	case a.whole != nil:
+		a.whole.feed(chunk, a)
 	}
+}
+
+// trimStart drops space and a byte order mark, which may come in pieces.
+func trimStart(b []byte) []byte {
+	for len(b) > 0 && (b[0] <= ' ' || strings.IndexByte(byteOrderMark, b[0]) >= 0) {
+		b = b[1:]
+	}
+	return b
+}
+
+// know takes the first byte that is no space. It tells more than the content type, which some gateways get wrong.
+func (a *Answer) know(first byte) {
+	switch {
+	case first == '[', a.framing == lines:
+		a.framer = new(documentReader)
+	case first == '{':
+		a.whole = newJSONScanner(a.form.answer)
+	default:
+		a.framer = new(sseReader)
+	}
+	a.framing = known
 }
 
 // End takes the end of the answer.
 func (a *Answer) End() {
-	if a.sse != nil {
-		a.sse.end(a.event)
+	if a.framer != nil {
+		a.framer.end(a)
 	}
 }
 
 func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
 
-// wantedMembers are the top-level members of a JSON answer that are read.
-var wantedMembers = []string{"usage", "error", "status"}
-
-// member takes a top-level member of a JSON answer.
-func (a *Answer) member(which int, value []byte) {
-	v := parse(value)
-	switch which {
-	case 0:
-		a.usage.merge(v)
-	case 1:
-		a.failed = v.IsObject()
-	case 2:
-		a.pending = a.api == Responses && (v.Str == "queued" || v.Str == "in_progress")
-	}
-}
-
-// event takes the data of one event of a stream.
-func (a *Answer) event(data []byte) {
-	e := parse(data)
-	if !e.IsObject() { // [DONE]
-		return
-	}
-	switch a.api {
-	case Chat, Completions:
-		a.chatEvent(e)
-	case Responses:
-		a.responseEvent(e)
-	case Messages:
-		a.messageEvent(e)
-	}
-}
-
-func (a *Answer) chatEvent(e gjson.Result) {
-	e.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "usage":
-			a.usage.merge(v)
-		case "choices":
-			v.ForEach(func(_, choice gjson.Result) bool {
-				a.saw(choice.Get("text"))
-				a.sawAll(choice.Get("delta"), 0)
-				return true
-			})
-		case "error":
-			a.fail(v)
-		}
-		return true
-	})
-}
-
-func (a *Answer) responseEvent(e gjson.Result) {
-	kind := e.Get("type").Str
-	switch {
-	case strings.HasSuffix(kind, ".delta"):
-		a.saw(e.Get("delta"))
-	case kind == "error" || kind == "response.failed":
-		a.fail(e)
-	}
-	a.usage.merge(e.Get("response.usage"))
-}
-
-func (a *Answer) messageEvent(e gjson.Result) {
-	switch e.Get("type").Str {
-	case "message_start":
-		a.usage.merge(e.Get("message.usage"))
-	case "content_block_delta":
-		a.sawAll(e.Get("delta"), 0)
-	case "message_delta":
-		a.usage.merge(e.Get("usage"))
-	case "error":
-		a.fail(e)
-	}
-}
-
-// fail takes an error; after output it is the end of an answer, before it there was none.
+// fail takes an error; after output it is the end of an answer, before it there was none. What is null or empty is none.
 func (a *Answer) fail(v gjson.Result) {
-	if v.Type != gjson.Null && a.output == 0 {
+	if a.output == 0 && (v.IsObject() || v.Str != "") {
 		a.failed = true
 	}
 }
@@ -185,7 +143,7 @@ func (a *Answer) sawAll(delta gjson.Result, nesting int) {
 	}
 	delta.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
-		case "type", "role", "id", "index", "name", "signature":
+		case "type", "role", "id", "index", "name", "signature", "redactedContent", "data":
 		default:
 			if v.IsObject() || v.IsArray() {
 				a.sawAll(v, nesting+1)

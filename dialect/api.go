@@ -2,49 +2,73 @@
 
 package dialect
 
-import "strings"
+import "github.com/tidwall/gjson"
 
 // A Dialect is how a provider speaks.
 type Dialect uint8
 
-// Dialects, by their names in policies.
+// Dialects. Their names in policies are in the table.
 const (
 	Generic   Dialect = iota // any HTTP API: requests are counted, bodies are not read
-	OpenAI                   // and all that copy it
-	Anthropic                // messages
+	OpenAI                   // and all that copy it: Azure, vLLM, SGLang, Groq …
+	Anthropic                // messages, also at Vertex and Bedrock
+	Gemini                   // and Vertex
+	Bedrock                  // Converse, and InvokeModel with the bodies of its models' makers
+	Cohere
+	Mistral
+	Ollama
 	numDialects
 )
 
-var dialectNames = [numDialects]string{"generic", "openai", "anthropic"}
+// A speech is all that makes a dialect.
+type speech struct {
+	name        string
+	path        string     // of what most requests are for
+	credentials []string   // headers in which clients put the credential, the one that the provider prefers first
+	queryKey    string     // query parameter in which they may put it
+	voice       voice      // of refusals, where the API that was asked has none of its own
+	endpoints   []endpoint // the first that matches counts, so the longer one comes first
+	readable    []string   // paths under which all that only reads or cancels is known to be free
+}
+
+var speeches = [numDialects]speech{
+	Generic:   {name: "generic", credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"}},
+	OpenAI:    openAISpeech,
+	Anthropic: anthropicSpeech,
+	Gemini:    geminiSpeech,
+	Bedrock:   bedrockSpeech,
+	Cohere:    cohereSpeech,
+	Mistral:   mistralSpeech,
+	Ollama:    ollamaSpeech,
+}
 
 func (d Dialect) String() string {
 	if d >= numDialects {
 		return "unknown"
 	}
-	return dialectNames[d]
+	return speeches[d].name
 }
 
 // Parse finds a dialect by name.
 func Parse(name string) (Dialect, bool) {
-	for d, n := range dialectNames {
-		if n == name {
+	for d := range speeches {
+		if speeches[d].name == name {
 			return Dialect(d), true
 		}
 	}
 	return 0, false
 }
 
-// credentialHeaders are where a dialect's clients put the credential, the one that the provider prefers first.
-var credentialHeaders = [numDialects][]string{
-	Generic:   {"authorization", "x-api-key", "api-key", "x-goog-api-key"},
-	OpenAI:    {"authorization", "api-key", "x-api-key", "x-goog-api-key"},
-	Anthropic: {"x-api-key", "authorization", "api-key", "x-goog-api-key"},
-}
+// Path is where most requests of the dialect go.
+func (d Dialect) Path() string { return speeches[d].path }
 
 // CredentialHeaders are the headers in which a credential may be, in the order in which they are looked at.
-func (d Dialect) CredentialHeaders() []string { return credentialHeaders[d] }
+func (d Dialect) CredentialHeaders() []string { return speeches[d].credentials }
 
-// An API is one kind of call of a dialect.
+// CredentialParameter is the query parameter in which a credential may be, if it is in no header; "" if there is none.
+func (d Dialect) CredentialParameter() string { return speeches[d].queryKey }
+
+// An API is one kind of call.
 type API uint8
 
 // APIs.
@@ -56,94 +80,58 @@ const (
 	Completions
 	Embeddings
 	Messages
+	Generate // Gemini's
+	EmbedContent
+	Converse // Bedrock's
+	Invoke
+	CohereChat
+	CohereEmbed
+	Rerank
+	FIM // Mistral's
+	OllamaChat
+	OllamaGenerate
+	OllamaEmbed
 	numAPIs
 )
 
-var apiNames = [numAPIs]string{"unrecognised", "requests", "chat", "responses", "completions", "embeddings", "messages"}
+// A form is how requests and answers of one API are written.
+type form struct {
+	name     string
+	voice    voice                           // of refusals
+	declared func(*members) int64            // the most output, -1 if none is declared; nil: there is no output
+	text     func(*members) bool             // whether all that it holds is text; nil: nobody knows before it is counted
+	count    func(*Reader, *members) int64   // tokens of input
+	streams  bool                            // a stream, unless the body says otherwise
+	tells    bool                            // a stream says its usage, asked or not
+	rule     usageRule                       // what is inside what in its usage
+	answer   []want                          // what of an answer is read
+	event    func(a *Answer, e gjson.Result) // reads an event of a stream
+}
+
+var forms = [numAPIs]form{
+	Unrecognised: {name: "unrecognised"},
+	Requests:     {name: "requests"},
+	Chat:         chatForm,
+	Responses:    responsesForm,
+	Completions:  completionsForm,
+	Embeddings:   embeddingsForm,
+	Messages:     messagesForm,
+	Generate:     generateForm, EmbedContent: embedContentForm,
+	Converse: converseForm, Invoke: invokeForm,
+	CohereChat: cohereChatForm, CohereEmbed: cohereEmbedForm, Rerank: rerankForm,
+	FIM:        fimForm,
+	OllamaChat: ollamaChatForm, OllamaGenerate: ollamaGenerateForm, OllamaEmbed: ollamaEmbedForm,
+}
 
 func (a API) String() string {
 	if a >= numAPIs {
 		return "unknown"
 	}
-	return apiNames[a]
+	return forms[a].name
 }
 
 // Metered says whether calls of the API cost tokens, so that request and answer must be read.
 func (a API) Metered() bool { return a >= Chat }
 
-// An endpoint is the last segments of a path, and the API that is there.
-type endpoint struct {
-	suffix string
-	api    API
-}
-
-// endpoints by dialect. The first that matches counts, so the longer one comes first. GET, HEAD and OPTIONS never cost
-// tokens.
-var endpoints = [numDialects][]endpoint{
-	OpenAI: {
-		{"/chat/completions", Chat}, {"/responses", Responses}, {"/completions", Completions}, {"/embeddings", Embeddings},
-		{"/responses/input_tokens", Requests}, {"/moderations", Requests}, {"/files", Requests},
-		{"/models", Requests},
-	},
-	Anthropic: {
-		{"/messages/count_tokens", Requests}, {"/messages", Messages}, {"/models", Requests},
-	},
-}
-
-// readable are paths under which everything that only reads or cancels is known to be free.
-var readable = []string{"/models", "/files", "/batches", "/responses", "/chat/completions", "/messages/batches"}
-
-// APIOf tells which API a request is for, by the end of its path (with or without query). A path that is written in an
-// unusual way, with double slashes, escaped slashes or other case, is recognised all the same: better limited than free.
-func (d Dialect) APIOf(method, path string) API {
-	if d == Generic {
-		return Requests
-	}
-	path = canonical(path)
-	if method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "DELETE" || strings.HasSuffix(path, "/cancel") {
-		for _, r := range readable {
-			if strings.HasSuffix(path, r) || strings.Contains(path, r+"/") {
-				return Requests
-			}
-		}
-		if method == "OPTIONS" {
-			return Requests
-		}
-		return Unrecognised
-	}
-	for _, e := range endpoints[d] {
-		if strings.HasSuffix(path, e.suffix) {
-			return e.api
-		}
-	}
-	return Unrecognised
-}
-
-// Climbs says whether a path has a dot segment behind an escaped slash, which Envoy leaves alone and a provider may follow to
-// another path than the one that was looked at.
-func Climbs(path string) bool {
-	if strings.IndexByte(path, '%') < 0 {
-		return false
-	}
-	for _, segment := range strings.Split(canonical(path), "/") {
-		if segment == ".." || segment == "." {
-			return true
-		}
-	}
-	return false
-}
-
-// canonical drops the query, undoes escaped and doubled slashes, and lowers the case. A path in plain form is not copied.
-func canonical(path string) string {
-	if i := strings.IndexAny(path, "?#"); i >= 0 {
-		path = path[:i]
-	}
-	if strings.Contains(path, "%") {
-		path = strings.NewReplacer("%2F", "/", "%2f", "/").Replace(path)
-	}
-	path = strings.ToLower(path)
-	for strings.Contains(path, "//") {
-		path = strings.ReplaceAll(path, "//", "/")
-	}
-	return strings.TrimRight(path, "/")
-}
+// TellsUsage says whether a stream of the API ends with its usage even if nobody asked.
+func (a API) TellsUsage() bool { return forms[a].tells }

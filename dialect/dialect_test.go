@@ -3,8 +3,10 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +75,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"\ud83dx"},{"type":"tool_result","content":[[{}]]}]}],"tools":[1],"n":2}`))
 	f.Add([]byte(`{"input":[[1,2],[3],"x",{}],"prompt":[1,[2],"3"],"system":[{}],"max_tokens":1e99}`))
 	f.Add([]byte(`{"messages":[[[[[[[[[[[[`))
+	f.Add([]byte(`{"contents":[{"parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png"}}]},{}],"system_instruction":{"parts":[{"text":"b"}]}}`))
+	f.Add([]byte(`{"messages":[{"content":[{"text":"a"},{"image":{}}]},1],"system":[{"text":"x"}],"message":"m","chat_history":[1,1,1]}`))
 	var r Reader
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for api := Chat; api < numAPIs; api++ {
@@ -152,15 +156,15 @@ func drawJSON(t *rapid.T, depth int) any {
 
 // The same bytes give the same answer however they are cut, and nothing makes the reader panic or hold much.
 func FuzzAnswer(f *testing.F) {
-	f.Add(uint8(0), []byte("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\ndata:{\"usage\":{\"prompt_tokens\":1}}\r\r"), uint64(5))
-	f.Add(uint8(1), []byte(`{"a":[1,{"b":"\""}],"usage":{"input_tokens":3,"x":{"y":[]}},"error":null}`), uint64(77))
-	f.Add(uint8(3), []byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n"), uint64(1))
-	f.Fuzz(func(t *testing.T, kind uint8, body []byte, seed uint64) {
-		contentType := "text/event-stream"
-		if kind&1 == 1 {
-			contentType = "application/json"
-		}
-		api := Chat + API(kind>>1)%(numAPIs-Chat)
+	types := []string{"text/event-stream", "application/json", "application/x-ndjson", "application/vnd.amazon.eventstream"}
+	for _, row := range answerRows(f) {
+		media, _, _ := strings.Cut(row.contentType, ";")
+		f.Add(uint8(slices.Index(types, media)), uint8(row.api), []byte(row.body), uint64(5))
+	}
+	f.Add(uint8(0), uint8(Chat), []byte("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\ndata:{\"usage\":{\"prompt_tokens\":1}}\r\r"), uint64(5))
+	f.Fuzz(func(t *testing.T, kind, call uint8, body []byte, seed uint64) {
+		contentType := types[int(kind)%len(types)]
+		api := Chat + API(call)%(numAPIs-Chat)
 		whole := answerIn(api, contentType, body, func(left int) int { return left })
 		single := answerIn(api, contentType, body, func(int) int { return 1 })
 		mixed := answerIn(api, contentType, body, func(left int) int {
@@ -170,27 +174,37 @@ func FuzzAnswer(f *testing.F) {
 		if !sameAnswer(&whole, &single) || !sameAnswer(&whole, &mixed) {
 			t.Fatalf("%v %q: %+v, %+v, %+v", api, body, whole.Usage(), single.Usage(), mixed.Usage())
 		}
-		if u := whole.Usage(); u.Input < -1 || u.Output < -1 || u.Input > maxDeclared || whole.Output() < 0 {
+		if u := whole.Usage(); u.Input < -1 || u.Output < -1 || u.Input > maxDeclared || whole.Output() < 0 || len(whole.event.data) > maxEvent {
 			t.Fatalf("%+v", u)
 		}
 	})
 }
 
-// An event of any length is dropped rather than held.
+// An event of any length is not held, and its usage is found.
 func TestLongEvents(t *testing.T) {
-	var r Reader
-	var a Answer
-	r.Start(&a, Chat, tokens.O200k, "text/event-stream")
-	a.Feed([]byte("data: "))
-	for range 100 {
-		a.Feed(make([]byte, 100_000))
-	}
-	if len(a.sse.line) > maxEvent || len(a.sse.data) > maxEvent {
-		t.Errorf("%d bytes are held", len(a.sse.line)+len(a.sse.data))
-	}
-	a.Feed([]byte("\n\ndata: {\"usage\":{\"prompt_tokens\":3}}\n\n"))
-	if got := a.Usage().Input; got != 3 {
-		t.Errorf("after a long event: %d", got)
+	for name, row := range map[string]struct{ contentType, before, after string }{
+		"SSE":    {"text/event-stream", "event: x\r\ndata: ", "\r\n\r\n"},
+		"lines":  {"application/x-ndjson", "", "\n"},
+		"array":  {"application/json", "[", "]"},
+		"frames": {"application/vnd.amazon.eventstream", "\x00\x98\x96\x80\x00\x00\x00\x00????", ""},
+	} {
+		var r Reader
+		var a Answer
+		r.Start(&a, Responses, tokens.O200k, row.contentType)
+		a.Feed([]byte(row.before + `{"type":"response.completed","response":{"output":[{"usage":1,"content":[{"text":"`))
+		for range 100 {
+			a.Feed(bytes.Repeat([]byte("a"), 90_000))
+			if len(a.event.data) > maxEvent {
+				t.Fatalf("%s: %d bytes are held", name, len(a.event.data))
+			}
+		}
+		a.Feed([]byte(`"}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":9}}}` + row.after))
+		if u := a.Usage(); u.Input != 3 || u.Output != 9 || u.CacheRead != 2 {
+			t.Errorf("%s: %+v", name, u)
+		}
+		if a.Output() != 0 {
+			t.Errorf("%s: what the last event repeats counted as %d tokens", name, a.Output())
+		}
 	}
 }
 

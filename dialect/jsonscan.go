@@ -2,15 +2,27 @@
 
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
 
-// A jsonScanner finds the values of a few top-level members in a JSON document that comes in chunks, without holding it:
-// only the values are kept, each up to maxValue bytes. It also adds up the bytes in strings, for a guess where no usage is.
+	"github.com/tidwall/gjson"
+)
+
+// A want is a member of an answer, or of an object in it (response.usage), and what takes it.
+type want struct {
+	path string
+	take func(*Answer, gjson.Result)
+}
+
+// A jsonScanner finds the values of a few members in a JSON document that comes in chunks, without holding it: only the
+// values are kept, each up to maxValue bytes. It also adds up the bytes in strings, for a guess where no usage is.
 type jsonScanner struct {
-	wanted []string
-	value  []byte // of the member that is being kept
-	key    []byte // of the top-level member
-	hasKey bool
+	wanted []want
+	value  []byte    // of the member that is being kept
+	keys   [2][]byte // of the members at the top and in one of them
+	hasKey [2]bool
+	inside bool // the member at the top is an object in which something is wanted
 	depth  int
 	state  scanState
 	which  int // index into wanted of the member being kept, -1 for none
@@ -22,8 +34,8 @@ type scanState uint8
 
 const (
 	scanValue  scanState = iota // between tokens
-	scanString                  // in a string that is a value, or the key of a nested object
-	scanKey                     // in a key of the top level
+	scanString                  // in a string that is a value, or a key that does not matter
+	scanKey                     // in a key
 )
 
 const (
@@ -31,10 +43,10 @@ const (
 	maxKey   = 64
 )
 
-func newJSONScanner(wanted []string) *jsonScanner { return &jsonScanner{wanted: wanted, which: -1} }
+func newJSONScanner(wanted []want) *jsonScanner { return &jsonScanner{wanted: wanted, which: -1} }
 
-// feed takes a chunk and calls found with each wanted value that it completes; the value is valid during the call.
-func (s *jsonScanner) feed(chunk []byte, found func(which int, value []byte)) {
+// feed takes a chunk, and gives the answer each wanted value that it completes.
+func (s *jsonScanner) feed(chunk []byte, to *Answer) {
 	for i := 0; i < len(chunk); {
 		if s.state != scanValue {
 			i += s.inString(chunk[i:])
@@ -48,7 +60,7 @@ func (s *jsonScanner) feed(chunk []byte, found func(which int, value []byte)) {
 			s.hold(chunk[from:i])
 		}
 		if i < len(chunk) {
-			s.between(chunk[i:i+1], found)
+			s.between(chunk[i:i+1], to)
 			i++
 		}
 	}
@@ -98,7 +110,8 @@ func (s *jsonScanner) inString(chunk []byte) int {
 func (s *jsonScanner) put(b []byte) {
 	switch {
 	case s.state == scanKey:
-		s.key = append(s.key, b[:min(len(b), maxKey-min(len(s.key), maxKey))]...)
+		k := &s.keys[s.depth-1]
+		*k = append(*k, b[:min(len(b), maxKey-min(len(*k), maxKey))]...)
 	case s.which >= 0:
 		s.hold(b)
 	default:
@@ -114,30 +127,33 @@ func (s *jsonScanner) hold(b []byte) {
 	s.value = append(s.value, b...)
 }
 
+// keyed says whether members of the depth matter: those at the top, and those in one in which something is wanted.
+func (s *jsonScanner) keyed() bool { return s.depth == 1 || s.depth == 2 && s.inside }
+
 // between takes one byte outside strings that means something.
-func (s *jsonScanner) between(b []byte, found func(int, []byte)) {
+func (s *jsonScanner) between(b []byte, to *Answer) {
 	switch b[0] {
 	case '"':
 		s.state = scanString
-		if s.depth == 1 && !s.hasKey {
-			s.state, s.hasKey, s.key = scanKey, true, s.key[:0]
+		if s.which < 0 && s.keyed() && !s.hasKey[s.depth-1] {
+			s.state, s.hasKey[s.depth-1], s.keys[s.depth-1] = scanKey, true, s.keys[s.depth-1][:0]
 			return
 		}
 	case '{', '[':
 		s.depth++
 	case '}', ']':
-		s.depth = max(s.depth-1, 0)
-		if s.depth == 0 {
-			s.endMember(found)
+		if s.keyed() {
+			s.endMember(to)
 		}
+		s.depth = max(s.depth-1, 0)
 	case ',':
-		if s.depth == 1 {
-			s.endMember(found)
+		if s.keyed() {
+			s.endMember(to)
 			return
 		}
 	case ':':
-		if s.depth == 1 && s.which < 0 {
-			s.which = s.indexOf()
+		if s.which < 0 && s.keyed() {
+			s.begin()
 			return
 		}
 	}
@@ -146,18 +162,31 @@ func (s *jsonScanner) between(b []byte, found func(int, []byte)) {
 	}
 }
 
-func (s *jsonScanner) indexOf() int {
-	for i, w := range s.wanted {
-		if w == string(s.key) {
-			return i
+// begin finds out what is wanted of the member whose key was read.
+func (s *jsonScanner) begin() {
+	for i := range s.wanted {
+		head, rest, nested := strings.Cut(s.wanted[i].path, ".")
+		if head != string(s.keys[0]) {
+			continue
+		}
+		switch {
+		case !nested:
+			s.which = i
+		case s.depth == 1:
+			s.inside, s.hasKey[1] = true, false
+		case rest == string(s.keys[1]):
+			s.which = i
 		}
 	}
-	return -1
 }
 
-func (s *jsonScanner) endMember(found func(int, []byte)) {
+// endMember takes the end of a member, which may be that of the object that it is in.
+func (s *jsonScanner) endMember(to *Answer) {
 	if s.which >= 0 {
-		found(s.which, s.value)
+		s.wanted[s.which].take(to, parse(s.value))
 	}
-	s.which, s.hasKey, s.value = -1, false, s.value[:0]
+	s.which, s.hasKey[s.depth-1], s.value = -1, false, s.value[:0]
+	if s.depth == 1 {
+		s.inside = false
+	}
 }

@@ -15,7 +15,15 @@ import (
 type member uint8
 
 const (
-	kMessages member = iota
+	kMaxTokens member = iota // numbers
+	kMaxCompletionTokens
+	kMaxOutputTokens
+	kMaxTokensToSample
+	kMaxGenLen
+	kMinTokens
+	kN
+	kBestOf
+	kMessages // anything else
 	kTools
 	kFunctions
 	kResponseFormat
@@ -26,17 +34,34 @@ const (
 	kPrompt
 	kSuffix
 	kSystem
-	kMaxTokens
-	kMaxCompletionTokens
-	kMaxOutputTokens
-	kN
-	kBestOf
+	kContents // Gemini from here
+	kContent  // of what is to be embedded
+	kSystemInstruction
+	kGenerationConfig
+	kCachedContent
+	kRequests
+	kInferenceConfig // Bedrock from here
+	kToolConfig
+	kPromptVariables
+	kInputText
+	kTextGenerationConfig
+	kMessage // Cohere from here
+	kChatHistory
+	kPreamble
+	kDocuments
+	kTexts
+	kInputs
+	kImages
+	kQuery
+	kOptions // Ollama
 	kModel
 	kStream
 	kStreamOptions
 	kEarlier
 	kConversation
 	numMembers
+
+	numNumbers = kMessages
 )
 
 // memberOf finds a member by its key; numMembers if it says nothing about the cost. (A switch: a map would hash each key.)
@@ -80,6 +105,52 @@ func memberOf(key string) member {
 		return kStream
 	case "stream_options":
 		return kStreamOptions
+	case "contents":
+		return kContents
+	case "content":
+		return kContent
+	case "systemInstruction", "system_instruction":
+		return kSystemInstruction
+	case "generationConfig", "generation_config":
+		return kGenerationConfig
+	case "cachedContent", "cached_content":
+		return kCachedContent
+	case "requests":
+		return kRequests
+	case "inferenceConfig":
+		return kInferenceConfig
+	case "toolConfig":
+		return kToolConfig
+	case "promptVariables":
+		return kPromptVariables
+	case "inputText":
+		return kInputText
+	case "textGenerationConfig":
+		return kTextGenerationConfig
+	case "message":
+		return kMessage
+	case "chat_history":
+		return kChatHistory
+	case "preamble":
+		return kPreamble
+	case "documents":
+		return kDocuments
+	case "texts":
+		return kTexts
+	case "inputs":
+		return kInputs
+	case "images":
+		return kImages
+	case "query":
+		return kQuery
+	case "options":
+		return kOptions
+	case "max_tokens_to_sample":
+		return kMaxTokensToSample
+	case "max_gen_len":
+		return kMaxGenLen
+	case "min_tokens":
+		return kMinTokens
 	case "previous_response_id":
 		return kEarlier
 	case "conversation":
@@ -93,7 +164,7 @@ func memberOf(key string) member {
 // parsers, but of numbers the largest, so that nobody hides a large one behind a small one.
 type members struct {
 	values  [numMembers]string // raw; empty: not there
-	numbers [numMembers]int64
+	numbers [numNumbers]int64
 	body    string
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
 	n       int              // of them in the body, which may be more
@@ -140,7 +211,7 @@ func (m *members) note(o other) {
 		return
 	}
 	m.values[k] = o.value
-	if k >= kMaxTokens && k <= kBestOf {
+	if k < numNumbers {
 		m.numbers[k] = max(m.numbers[k], wholeNumber(o.value))
 	}
 }
@@ -165,7 +236,9 @@ func (m *members) has(k member) bool { return m.values[k] != "" && m.values[k] !
 func (m *members) number(k member) int64 { return m.numbers[k] }
 
 // count is a member that multiplies: 1 if it is not there.
-func (m *members) count(k member) int64 { return min(max(m.numbers[k], 1), 1<<16) }
+func (m *members) count(k member) int64 { return bounded(m.numbers[k]) }
+
+func bounded(n int64) int64 { return min(max(n, 1), 1<<16) }
 
 // model is the model's name, cut to maxModel bytes.
 func (m *members) model() string {
@@ -180,11 +253,16 @@ func (m *members) model() string {
 	return name[:min(len(name), maxModel)]
 }
 
-// Member gives the value of a member of the body that says nothing about its cost, by its path; "" if it is no string and
-// no number. The body must still be there.
+// Member gives the value of a member of the body by its path; "" if it is no string and no number. The body must still be there.
 func (r *Reader) Member(path string) string {
 	head, rest, nested := strings.Cut(path, ".")
-	v := gjson.Parse(r.members.other(head))
+	raw := ""
+	if k := memberOf(head); k < numMembers {
+		raw = r.members.values[k]
+	} else {
+		raw = r.members.other(head)
+	}
+	v := gjson.Parse(raw)
 	if nested {
 		v = v.Get(rest)
 	}
@@ -211,6 +289,21 @@ func (m *members) other(key string) (value string) {
 		}
 	}
 	return value
+}
+
+// nested is the largest of some members of an object that should be positive numbers; -1 if it has none of them.
+func nested(object string, names ...string) int64 {
+	n := int64(-1)
+	eachMember(object, func(key, value string) bool {
+		key = unescaped(key)
+		for _, name := range names {
+			if key == name {
+				n = max(n, wholeNumber(value))
+			}
+		}
+		return true
+	})
+	return n
 }
 
 func wholeNumber(raw string) int64 {

@@ -12,6 +12,7 @@ import (
 // A Refusal is what a caller is told.
 type Refusal struct {
 	policy.Refusal
+	API        API           // that was asked
 	RetryAfter time.Duration // what to wait, spread so that callers do not all come back at once; 0: nothing to say
 	Now        time.Time
 	Detail     string // more to say, in plain text without anything of the caller's
@@ -31,20 +32,24 @@ const shouldRetryUntil = time.Minute
 // Refuse makes the answer to a refused call in the form that clients of the dialect read.
 func (d Dialect) Refuse(r *Refusal) Reply {
 	p := Reply{Status: r.Reason.Status()}
+	v := d.voiceFor(r.API)
 	p.add("content-type", "application/json")
 	p.add("x-weir-decision", policy.Deny.String())
 	p.add("x-weir-reason", r.Reason.String())
 	if r.Limit > 0 {
 		p.add("x-weir-tier", r.Tier.String())
 		p.add("x-weir-dimension", r.Dimension.String())
-		d.limitHeaders(&p, r)
+		v.limitHeaders(&p, r)
 	}
 	p.add("x-should-retry", strconv.FormatBool(r.mayRetry()))
 	if r.RetryAfter > 0 {
 		p.add("retry-after", strconv.FormatInt(ceilSeconds(r.RetryAfter), 10))
 		p.add("retry-after-ms", strconv.FormatInt(ceilMillis(r.RetryAfter), 10))
 	}
-	p.Body = d.body(r)
+	if v == bedrockVoice {
+		p.add("x-amzn-errortype", bedrockType(r.Reason))
+	}
+	p.Body = v.body(r)
 	return p
 }
 
@@ -66,7 +71,7 @@ func ceilMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1)
 
 // limitHeaders says which limit refused, and what of it is left: in IETF form (draft-ietf-httpapi-ratelimit-headers) and in
 // the provider's.
-func (d Dialect) limitHeaders(p *Reply, r *Refusal) {
+func (v voice) limitHeaders(p *Reply, r *Refusal) {
 	limit, left := strconv.FormatInt(r.Limit, 10), strconv.FormatInt(max(r.Remaining, 0), 10)
 	name := `"` + r.Tier.String() + "-" + r.Dimension.String() + `"`
 	window := ""
@@ -81,8 +86,8 @@ func (d Dialect) limitHeaders(p *Reply, r *Refusal) {
 	if u := r.Dimension.Unit(); r.Dimension == policy.InFlight || u == policy.Retries || u == policy.Spend {
 		return
 	}
-	switch d {
-	case OpenAI:
+	switch v {
+	case openAIVoice:
 		unit := "tokens"
 		if r.Dimension.Unit() == policy.Requests {
 			unit = "requests"
@@ -90,7 +95,7 @@ func (d Dialect) limitHeaders(p *Reply, r *Refusal) {
 		p.add("x-ratelimit-limit-"+unit, limit)
 		p.add("x-ratelimit-remaining-"+unit, left)
 		p.add("x-ratelimit-reset-"+unit, r.Wait.Round(time.Millisecond).String())
-	case Anthropic:
+	case anthropicVoice:
 		prefix := "anthropic-ratelimit-" + anthropicUnits[r.Dimension.Unit()] + "-"
 		p.add(prefix+"limit", limit)
 		p.add(prefix+"remaining", left)

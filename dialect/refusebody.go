@@ -9,28 +9,6 @@ import (
 	"github.com/weirproxy/weir/policy"
 )
 
-// body writes the error object. All that goes into it is fixed text and numbers: nothing of the request is ever repeated,
-// so nothing needs escaping and no prompt or key can leak.
-func (d Dialect) body(r *Refusal) []byte {
-	b := make([]byte, 0, 512)
-	if d == Anthropic {
-		b = append(b, `{"type":"error","error":{"type":"`...)
-		b = append(b, anthropicType(r.Reason)...)
-		b = append(b, `","message":"`...)
-		b = append(b, message(r)...)
-		b = append(b, '"')
-	} else {
-		b = append(b, `{"error":{"message":"`...)
-		b = append(b, message(r)...)
-		b = append(b, `","type":"`...)
-		b = append(b, openAIType(r)...)
-		b = append(b, `","param":null,"code":"`...)
-		b = append(b, code(r.Reason)...)
-		b = append(b, '"')
-	}
-	return append(append(b, `,"weir":`...), append(details(r), "}}"...)...)
-}
-
 // details says the same for programs, in one form for all dialects.
 func details(r *Refusal) []byte {
 	b := append([]byte(nil), `{"decision":"deny","reason":"`...)
@@ -137,39 +115,3 @@ func left(r *Refusal) string {
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
-
-// code is OpenAI's own where there is one, so that libraries raise their RateLimitError; weir's reason otherwise.
-func code(r policy.Reason) string {
-	if r == policy.LimitExceeded {
-		return "rate_limit_exceeded"
-	}
-	return r.String()
-}
-
-func openAIType(r *Refusal) string {
-	switch {
-	case r.Reason.Status() == 429 && r.Dimension.Unit() == policy.Requests:
-		return "requests"
-	case r.Reason.Status() == 429:
-		return "tokens"
-	case r.Reason == policy.Internal:
-		return "server_error"
-	}
-	return "invalid_request_error"
-}
-
-func anthropicType(r policy.Reason) string {
-	switch r.Status() {
-	case 429:
-		return "rate_limit_error"
-	case 413:
-		return "request_too_large"
-	case 404:
-		return "not_found_error"
-	case 403:
-		return "permission_error"
-	case 400:
-		return "invalid_request_error"
-	}
-	return "api_error"
-}

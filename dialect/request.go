@@ -31,6 +31,7 @@ type Request struct {
 	IncludeUsage bool  // the caller asked for usage in the stream
 	Input        int64 // tokens
 	Output       int64 // the most tokens that it declares, for all answers together; -1: it declares none
+	Least        int64 // the least tokens of output that it asks for
 	How          How
 	Family       tokens.Family
 
@@ -70,7 +71,7 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 		return r.request, false
 	}
 	r.request.How = Bound
-	if !r.isText() {
+	if text := forms[api].text; text == nil || !text(&r.members) {
 		return r.Count(), true
 	}
 	// A token is a byte at least, the factors of the families are below 1.2, and what a message costs beside its text is
@@ -86,9 +87,6 @@ func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model 
 		r.request = ByLength(length)
 		return r.request, false
 	}
-	if api == Completions {
-		r.request.Output = times(r.members.number(kMaxTokens), r.members.count(kN))
-	}
 	r.request.Input, r.request.How, r.request.References = ByLength(length).Input, Length, true
 	return r.request, true
 }
@@ -99,30 +97,31 @@ func (r *Reader) open(api API, body []byte, part bool, family func(model string)
 	ok = m.read(body, part)
 	r.request = Request{
 		Model:        m.model(),
-		Stream:       m.values[kStream] == "true",
+		Stream:       forms[api].streamed(m.values[kStream]),
 		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
-		Output:       r.declared(),
-		References:   m.has(kEarlier) || m.has(kConversation) || api == Responses && m.has(kPrompt),
+		Output:       forms[api].output(m),
+		Least:        times(max(m.number(kMinTokens), 0), m.count(kN)),
+		References:   m.has(kEarlier) || m.has(kConversation) || m.has(kCachedContent) || api == Responses && m.has(kPrompt),
 	}
 	r.family = family(r.request.Model)
 	r.request.Family = r.family
 	return ok
 }
 
-// declared is the output that a body declares, for all answers together.
-func (r *Reader) declared() int64 {
-	m := &r.members
-	switch r.api {
-	case Chat:
-		return times(max(m.number(kMaxTokens), m.number(kMaxCompletionTokens)), m.count(kN))
-	case Responses:
-		return m.number(kMaxOutputTokens)
-	case Messages:
-		return m.number(kMaxTokens)
-	case Embeddings:
+// streamed says whether a body asks for a stream.
+func (f *form) streamed(value string) bool {
+	if f.streams {
+		return value != "false"
+	}
+	return value == "true"
+}
+
+// output is the output that a body declares, for all answers together.
+func (f *form) output(m *members) int64 {
+	if f.declared == nil {
 		return 0
 	}
-	return -1
+	return f.declared(m)
 }
 
 // Count counts the input of the body that was opened.
@@ -135,34 +134,15 @@ func (r *Reader) Count() Request {
 	if r.family.Exact() {
 		q.How = Exact
 	}
-	m := &r.members
-	switch r.api {
-	case Chat:
-		q.Input = r.chat(m)
-	case Responses:
-		q.Input = r.responses(m)
-	case Completions:
-		var prompts int64
-		q.Input, prompts = r.completions(m)
-		q.Output = times(m.number(kMaxTokens), max(m.count(kN), m.count(kBestOf))*prompts)
-	case Embeddings:
-		q.Input, _ = r.prompts(m.value(kInput))
-	case Messages:
-		q.Input = r.messages(m)
+	if count := forms[r.api].count; count != nil {
+		q.Input = count(r, &r.members)
 	}
 	return *q
 }
 
-// isText says whether all that the body's messages hold is text, so that its length bounds its tokens.
-func (r *Reader) isText() bool {
-	switch r.api {
-	case Chat, Messages:
-		return areTexts(r.members.values[kMessages]) && isTextContent(r.members.values[kSystem])
-	case Responses:
-		input := r.members.values[kInput]
-		return !strings.HasPrefix(input, "[") || areTexts(input)
-	}
-	return false
+// messagesAreText says whether all that the body's messages hold is text, so that its length bounds its tokens.
+func messagesAreText(m *members) bool {
+	return areTexts(m.values[kMessages]) && isTextContent(m.values[kSystem])
 }
 
 // areTexts says whether a list holds messages with text content only.
@@ -195,6 +175,41 @@ func isTextContent(content string) (ok bool) {
 		return ok
 	})
 	return ok && !strings.HasPrefix(content, "{")
+}
+
+// textsUnder says whether all that the items of a list hold under a key are lists of objects with nothing but a text.
+func textsUnder(list, key string) (ok bool) {
+	ok = list == "" || list[0] == '['
+	eachItem(list, func(item string) bool {
+		ok = item[0] == '{' && textUnder(item, key)
+		return ok
+	})
+	return ok
+}
+
+// textUnder is textsUnder for one item.
+func textUnder(item, key string) (ok bool) {
+	ok = true
+	eachMember(item, func(k, v string) bool {
+		if k == key || strings.IndexByte(k, '\\') >= 0 {
+			ok = k == key && onlyTexts(v)
+		}
+		return ok
+	})
+	return ok
+}
+
+func onlyTexts(list string) (ok bool) {
+	ok = list == "" || list[0] == '['
+	eachItem(list, func(part string) bool {
+		ok = part[0] == '{'
+		eachMember(part, func(k, v string) bool {
+			ok = ok && k == "text" && v[0] == '"'
+			return ok
+		})
+		return ok
+	})
+	return ok
 }
 
 // times multiplies a declared output by the number of answers.

@@ -6,52 +6,90 @@ import (
 	"math"
 
 	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy"
 )
 
-// Usage is what a provider says that a call has used, in tokens; -1 is not said. Of each counter the last value that was
-// said stands: all providers report running totals, none increments.
+// Usage is what a provider says that a call has used, in tokens and in its own terms; -1 is not said. Of each counter the last
+// value that was said stands: all providers report running totals, none increments.
 type Usage struct {
-	Input      int64 // what counts toward an input limit by the provider's own rules
+	Input      int64
+	Output     int64
 	CacheRead  int64
 	CacheWrite int64
-	Output     int64
+	Reasoning  int64
+	Tools      int64 // input of the provider's own tools, beside Input
+	Image      int64 // in Input
+	Audio      int64 // in Input
+
+	rule usageRule
 }
 
+// A usageRule says what is inside what.
+type usageRule uint8
+
+const (
+	allInside       usageRule = 0         // OpenAI
+	cacheBeside     usageRule = 1 << iota // Input has nothing of the cache: what is written to it counts, what is read does not
+	reasoningBeside                       // Output has no reasoning
+)
+
 // NoUsage is usage of which nothing has been said.
-func NoUsage() Usage { return Usage{-1, -1, -1, -1} }
+func NoUsage() Usage {
+	return Usage{Input: -1, Output: -1, CacheRead: -1, CacheWrite: -1, Reasoning: -1, Tools: -1, Image: -1, Audio: -1}
+}
 
 // Said says whether input or output is known.
 func (u Usage) Said() bool { return u.Input >= 0 || u.Output >= 0 }
 
-// Charged is the input that counts: for Anthropic, input_tokens leaves the cache out, and what is written to the cache
-// counts, what is read does not; OpenAI's prompt_tokens has all in it.
+// Charged is the input that counts toward limits by the provider's own rules; -1 if it is not said.
 func (u Usage) Charged() int64 {
 	if u.Input < 0 {
 		return -1
 	}
-	return u.Input + max(u.CacheWrite, 0)
-}
-
-// merge takes over what a usage object says. Members that are null, negative, fractional or no numbers say nothing.
-func (u *Usage) merge(v gjson.Result) {
-	if !v.IsObject() {
-		return
+	n := u.Input + max(u.Tools, 0)
+	if u.rule&cacheBeside != 0 {
+		n += max(u.CacheWrite, 0)
 	}
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "prompt_tokens", "input_tokens":
-			counter(&u.Input, v)
-		case "completion_tokens", "output_tokens":
-			counter(&u.Output, v)
-		case "cache_creation_input_tokens":
-			counter(&u.CacheWrite, v)
-		case "cache_read_input_tokens":
-			counter(&u.CacheRead, v)
-		}
-		return true
-	})
+	return n
 }
 
+// Produced is all the output; -1 if it is not said.
+func (u Usage) Produced() int64 {
+	if u.rule&reasoningBeside != 0 && u.Reasoning >= 0 {
+		return max(u.Output, 0) + u.Reasoning
+	}
+	return u.Output
+}
+
+// Uncounted is the input that counts toward no limit and is paid for.
+func (u Usage) Uncounted() int64 {
+	if u.rule&cacheBeside == 0 {
+		return 0
+	}
+	return max(u.CacheRead, 0)
+}
+
+// Counts splits so much input and output into the kinds that have prices or weights of their own.
+func (u Usage) Counts(input, output int64) policy.TokenCounts {
+	t := policy.TokenCounts{Input: input, Output: output, Reasoning: min(max(u.Reasoning, 0), output), Uncounted: u.Uncounted()}
+	if u.rule&cacheBeside == 0 {
+		t.Cached = min(max(u.CacheRead, 0), input)
+	}
+	t.Image = min(max(u.Image, 0), input-t.Cached)
+	return t
+}
+
+// eachOf goes through the members of an object; anything else has none.
+func eachOf(v gjson.Result, f func(key string, v gjson.Result)) {
+	if v.IsObject() {
+		v.ForEach(func(key, v gjson.Result) bool {
+			f(key.Str, v)
+			return true
+		})
+	}
+}
+
+// counter takes a number of tokens. What is null, negative, fractional or no number says nothing.
 func counter(to *int64, v gjson.Result) {
 	if v.Type == gjson.Number && v.Num >= 0 && v.Num < maxDeclared && v.Num == math.Trunc(v.Num) {
 		*to = int64(v.Num)

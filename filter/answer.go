@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -16,19 +17,28 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	if s.phase == refused {
 		return Continue
 	}
-	contentType := ""
-	for _, h := range s.vm.host.ResponseHeaders() {
+	contentType, encoding := "", ""
+	headers := s.vm.host.ResponseHeaders()
+	for _, h := range headers {
 		switch {
 		case h[0] == ":status":
 			s.status, _ = strconv.Atoi(h[1])
 		case h[0] == "content-type":
 			contentType = h[1]
+		case h[0] == "content-encoding":
+			encoding = h[1]
 		case strings.HasPrefix(h[0], "x-weir-"):
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
 	if s.phase == sent && s.status < 300 {
-		s.vm.reader.Start(&s.answer, s.api, s.request.Family, contentType)
+		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
+		for _, h := range headers {
+			s.answer.Header(h[0], h[1])
+		}
+		if s.answer.Reads() && inflate.Encoded(encoding) {
+			s.packed = inflate.NewStream(encoding)
+		}
 	}
 	if end {
 		s.settle(true)
@@ -43,7 +53,12 @@ func (s *Stream) ResponseBody(size int, end bool) (a Action) {
 		return Continue
 	}
 	if size > 0 && s.answer.Reads() {
-		s.answer.Feed(s.vm.host.ResponseBody(size))
+		chunk := s.vm.host.ResponseBody(size)
+		if s.packed != nil {
+			s.packed.Add(chunk)
+		} else {
+			s.answer.Feed(chunk)
+		}
 	}
 	if end {
 		s.settle(true)
@@ -70,6 +85,7 @@ func (s *Stream) ResponseTrailers() (a Action) {
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.settle(false)
+	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
 		s.phase = done
 		v.free = append(v.free, s)
@@ -89,18 +105,25 @@ func (s *Stream) settle(complete bool) {
 func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	actual = s.reservation.Cost
 	defer s.vm.guard("charge")
+	if s.packed != nil {
+		s.packed.End(s.answer.Feed)
+	}
 	s.answer.End()
 	u := s.answer.Usage()
 	o := policy.Outcome{
-		Ending: s.ending(complete), Input: u.Charged(), Output: u.Output,
+		Ending: s.ending(complete), Input: u.Charged(), Output: u.Produced(), Uncounted: u.Uncounted(),
 		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	s.vm.countEnding(o.Ending, source)
-	if !s.api.Metered() {
+	if !s.call.API.Metered() {
 		return policy.Cost{Requests: c.Requests}
 	}
-	charged := s.rating.Cost(policy.TokenCounts{Input: c.Input, Output: c.Output})
+	counts := policy.TokenCounts{Input: c.Input, Output: c.Output}
+	if source == policy.FromUsage {
+		counts = u.Counts(c.Input, c.Output)
+	}
+	charged := s.rating.Cost(counts)
 	charged.Requests = c.Requests
 	return charged
 }

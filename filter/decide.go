@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/tokens"
 )
 
 // decideBody decides on a body that is complete, or of which as much is buffered as is read. It goes by what the body is,
@@ -16,20 +18,41 @@ func (s *Stream) decideBody(complete bool) Action {
 	if s.bytes == 0 {
 		return s.decide(dialect.Request{}, nil)
 	}
+	size := max(s.length, s.bytes)
+	part := s.vm.host.RequestBody(int(min(s.bytes, s.plugin.policy.Parse)))
+	whole := complete && s.bytes <= s.plugin.policy.Parse
+	if encoding := s.header("content-encoding"); inflate.Encoded(encoding) {
+		if body, ok := inflate.Unpack(encoding, part, size, s.plugin.policy.Parse); ok {
+			part, whole, size = body.Plain, whole && body.Whole, body.Length
+			s.bytes = max(s.bytes, int64(len(part)))
+		}
+	}
 	var q dialect.Request
 	var ok bool
-	if most := s.plugin.policy.Parse; complete && s.bytes <= most {
-		q, ok = r.Open(s.api, s.vm.host.RequestBody(int(s.bytes)), s.plugin.family)
+	if whole {
+		q, ok = r.Open(s.call.API, part, s.family)
 	} else {
-		q, ok = r.OpenPart(s.api, s.vm.host.RequestBody(int(min(s.bytes, most))), max(s.length, s.bytes), s.plugin.family)
+		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
 	if ok {
 		return s.decide(q, r.Member)
 	}
-	if !s.compressed() && !s.passesUnread() {
+	if inflate.Unknown(s.header("content-encoding")) {
+		s.bytes *= inflate.UnknownFactor
+		return s.decide(dialect.ByLength(size*inflate.UnknownFactor), nil)
+	}
+	if !s.passesUnread() {
 		return s.refuse(policy.UnreadableBody, "")
 	}
-	return s.decide(dialect.ByLength(max(s.length, s.bytes)), nil)
+	return s.decide(dialect.ByLength(size), nil)
+}
+
+// family gives the tokenizer of the model that the body names, or else the path.
+func (s *Stream) family(model string) tokens.Family {
+	if model == "" {
+		model = s.call.Model
+	}
+	return s.plugin.family(model)
 }
 
 // passesUnread says whether a body passes from which nothing can be told.
@@ -43,6 +66,10 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p := s.plugin.policy
 	ask := asker{host: s.vm.host, policy: p, stream: s, member: member}
 	caller := ask.caller()
+	if s.call.Model != "" {
+		q.Model = s.call.Model
+	}
+	q.Stream = q.Stream || s.call.Stream
 	model, _ := s.provider.Models.Lookup(q.Model)
 	s.rating = p.Rating(q.Model)
 	var path policy.Path
@@ -77,15 +104,15 @@ func unnamed(c *policy.Caller, t policy.Tier) string {
 
 // saysUsage says whether the answer is going to say its usage, so that it does not matter what was counted before.
 func (s *Stream) saysUsage(q *dialect.Request) bool {
-	return !q.Stream || q.IncludeUsage || s.api == dialect.Messages || s.api == dialect.Responses
+	return !q.Stream || q.IncludeUsage || s.call.API.TellsUsage()
 }
 
 // cost is what is reserved for a request.
 func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) policy.Cost {
-	if !s.api.Metered() {
+	if !s.call.API.Metered() {
 		return policy.Cost{Requests: 1}
 	}
-	t := policy.TokenCounts{Input: q.Input, Output: s.plugin.policy.OutputBound(path, m, q.Input, q.Output)}
+	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.OutputBound(path, m, q.Input, q.Output), q.Least)}
 	if q.How == dialect.Length {
 		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
 	}
@@ -113,10 +140,10 @@ func (s *Stream) admit(as phase) Action {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
 			h.RemoveRequestHeader(kv[0])
-		case kv[0] == "accept-encoding" && s.api.Metered():
+		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
 		}
 	}
-	s.headers = nil
+	s.headers, s.call.Model = nil, ""
 	return Continue
 }

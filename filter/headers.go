@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,12 +11,12 @@ import (
 	"github.com/weirproxy/weir/policy"
 )
 
-// apiOf tells which API the request is for. An upgrade is none: what passes through it cannot be read.
-func (s *Stream) apiOf(path string) dialect.API {
+// callOf tells what the request is for. An upgrade is nothing: what passes through it cannot be read.
+func (s *Stream) callOf(path string) dialect.Call {
 	if s.dialect != dialect.Generic && (s.header("upgrade") != "" || s.method == "CONNECT") {
-		return dialect.Unrecognised
+		return dialect.Call{}
 	}
-	return s.dialect.APIOf(s.method, path)
+	return s.dialect.CallOf(s.method, path)
 }
 
 // objection says why a request is refused whatever its cost.
@@ -28,7 +29,7 @@ func (s *Stream) objection(path string) policy.Reason {
 	}
 	plain, _, _ := strings.Cut(path, "?")
 	s.unmetered, _ = s.provider.Unmetered.Lookup(plain)
-	if s.api == dialect.Unrecognised && !s.unmetered {
+	if s.call.API == dialect.Unrecognised && !s.unmetered {
 		return policy.NotMetered
 	}
 	return policy.None
@@ -66,6 +67,16 @@ func (s *Stream) header(name string) string {
 	return ""
 }
 
+// signs says whether the request's signature, in AWS's way, covers a header, which must then stay as it is.
+func (s *Stream) signs(name string) bool {
+	if s.dialect != dialect.Bedrock {
+		return false
+	}
+	_, signed, _ := strings.Cut(s.header("authorization"), "SignedHeaders=")
+	signed, _, _ = strings.Cut(signed, ",")
+	return slices.Contains(strings.Split(strings.TrimSpace(signed), ";"), name)
+}
+
 // headerOf is header, and how often it came.
 func (s *Stream) headerOf(name string) (value string, n int) {
 	for _, h := range s.headers {
@@ -83,15 +94,6 @@ func (s *Stream) identityHeader(name string) string {
 		return ""
 	}
 	return strings.TrimSpace(s.header(name))
-}
-
-// compressed says whether the body says that it is.
-func (s *Stream) compressed() bool {
-	switch strings.ToLower(s.header("content-encoding")) {
-	case "gzip", "x-gzip", "deflate", "br", "zstd", "compress":
-		return true
-	}
-	return false
 }
 
 func indexOf(names []string, name string) int {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -130,18 +131,44 @@ func (a *asker) apiKey() string {
 			return ""
 		}
 		if key := credential(value); key != "" {
-			m := hmac.New(sha256.New, []byte(a.policy.Secret))
-			m.Write([]byte(key))
-			return "key-" + hex.EncodeToString(m.Sum(nil)[:16])
+			return a.keyed(key)
 		}
+	}
+	if key := parameter(a.stream.header(":path"), a.stream.dialect.CredentialParameter()); key != "" {
+		return a.keyed(key)
 	}
 	return ""
 }
 
-// credential drops the scheme of a bearer token, which may be in any case.
+func (a *asker) keyed(key string) string {
+	m := hmac.New(sha256.New, []byte(a.policy.Secret))
+	m.Write([]byte(key))
+	return "key-" + hex.EncodeToString(m.Sum(nil)[:16])
+}
+
+// parameter is a query parameter; "" if it is not there, or there twice.
+func parameter(path, name string) string {
+	if name == "" {
+		return ""
+	}
+	_, query, _ := strings.Cut(path, "?")
+	q, err := url.ParseQuery(query)
+	if err != nil || len(q[name]) != 1 {
+		return ""
+	}
+	return q[name][0]
+}
+
+// credential drops the scheme of a bearer token, which may be in any case. Of a request that is signed in AWS's way the
+// access key is the credential: the rest is another one each time.
 func credential(value string) string {
-	const bearer = "bearer "
+	const bearer, signed = "bearer ", "AWS4-"
 	value = strings.TrimSpace(value)
+	if strings.HasPrefix(value, signed) {
+		_, rest, _ := strings.Cut(value, "Credential=")
+		key, _, _ := strings.Cut(rest, "/")
+		return key
+	}
 	if len(value) >= len(bearer) && strings.EqualFold(value[:len(bearer)], bearer) {
 		value = value[len(bearer):]
 	}

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -29,7 +30,7 @@ type Stream struct {
 	method    string
 	provider  *policy.Provider
 	dialect   dialect.Dialect
-	api       dialect.API
+	call      dialect.Call
 	identity  uint32 // which of the identity headers came
 	doubled   bool   // one of them came twice
 	unmetered bool   // the policy lets the path pass uncounted
@@ -40,6 +41,7 @@ type Stream struct {
 	rating      policy.Rating
 	request     dialect.Request
 	answer      dialect.Answer
+	packed      *inflate.Stream // the answer, if it is compressed
 	status      int
 }
 
@@ -71,14 +73,14 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 		return s.refuse(policy.UnknownPrefix, s.plugin.prefixes())
 	}
 	s.dialect = s.plugin.providers[s.provider]
-	s.api = s.apiOf(rest)
+	s.call = s.callOf(rest)
 	if reason := s.objection(rest); reason != policy.None {
 		if s.plugin.policy.Mode != policy.Shadow {
 			return s.refuse(reason, "")
 		}
 		s.vm.countDenied(metricShadow, &policy.Refusal{Reason: reason})
 	}
-	if end || !s.api.Metered() {
+	if end || !s.call.API.Metered() {
 		return s.decide(dialect.Request{}, nil)
 	}
 	return Pause

@@ -11,7 +11,14 @@ import (
 )
 
 // Dialects that providers may speak. A dialect that weir does not know yet is refused rather than passed unlimited.
-var dialects = []string{"openai", "anthropic", "generic"}
+var dialects = []string{"openai", "anthropic", "gemini", "bedrock", "cohere", "mistral", "ollama", "generic"}
+
+// spokenBy says which dialect those speak whose names one might write for it.
+var spokenBy = map[string]string{
+	"azure": "openai", "azure-openai": "openai", "vllm": "openai", "sglang": "openai", "groq": "openai", "deepseek": "openai",
+	"openrouter": "openai", "together": "openai", "xai": "openai", "llama.cpp": "openai", "claude": "anthropic",
+	"google": "gemini", "vertex": "gemini", "aws": "bedrock",
+}
 
 func (c *compiler) providers(p *Policy) {
 	if len(c.spec.Providers) == 0 {
@@ -52,6 +59,10 @@ func (c *compiler) dialect(path, name, dialect string) string {
 	if dialect == "" {
 		c.add(Join(path, "dialect"), "write one of "+strings.Join(dialects, ", ")+"; only a provider of such a name needs none", "missing")
 		return "generic"
+	}
+	if d, ok := spokenBy[dialect]; ok {
+		c.add(Join(path, "dialect"), "write "+d+", which it speaks", "unknown dialect %q", dialect)
+		return d
 	}
 	return c.oneOf(Join(path, "dialect"), dialect, "generic", dialects...)
 }

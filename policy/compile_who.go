@@ -130,7 +130,7 @@ var families = []string{"o200k", "cl100k", "claude", "other"}
 var defaultFamilies = map[string]string{
 	"gpt-*": "o200k", "chatgpt-*": "o200k", "o1*": "o200k", "o3*": "o200k", "o4*": "o200k", "codex-*": "o200k",
 	"gpt-4": "cl100k", "gpt-4-*": "cl100k", "gpt-3.5*": "cl100k", "text-embedding-*": "cl100k",
-	"claude*": "claude", "*": "other",
+	"claude*": "claude", "*anthropic.claude*": "claude", "*": "other",
 }
 
 func (c *compiler) families() (p Patterns[string]) {

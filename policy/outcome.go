@@ -41,6 +41,7 @@ type Outcome struct {
 	Ending         Ending
 	Input          int64 // as far as it counts by the provider's rules
 	Output         int64
+	Uncounted      int64 // input beside Input, which counts toward no limit
 	InputEstimated int64
 	OutputSeen     int64 // counted as it passed
 	References     bool  // the request names input that was not in it
@@ -88,7 +89,7 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 		return Cost{Requests: 1, Input: input, Output: reserved.Output}, FromEstimate
 	case o.Input < 0 && o.Output < 0:
 		return counted, FromCount
-	case said.In(Tokens) == 0 || said.In(Tokens) > most:
+	case said.In(Tokens) == 0 || satAdd(said.In(Tokens), o.Uncounted) > most:
 		return counted, FromEstimate
 	case o.Ending == Cut && counted.In(Tokens) > said.In(Tokens):
 		return counted, FromCount

@@ -5,10 +5,12 @@ package policy
 import "math"
 
 // TokenCounts is a call's tokens by kind. Cached and Image are parts of Input, Reasoning is a part of Output, as OpenAI counts
-// them.
+// them. Uncounted is beside Input: what Anthropic reads from its cache, which counts toward no limit but costs what cached
+// tokens cost.
 type TokenCounts struct {
 	Input, Cached, Image int64
 	Output, Reasoning    int64
+	Uncounted            int64
 }
 
 // A Rating says what a token of each kind counts toward limits, and what it costs. The zero value counts every token once and
@@ -44,7 +46,7 @@ func (r *Rating) Cost(t TokenCounts) Cost {
 		c.Input = satAdd(satAdd(k[kindInput], weigh(k[kindCached], w.Cached)), weigh(k[kindImage], w.Image))
 		c.Output = satAdd(k[kindOutput], weigh(k[kindReasoning], w.Reasoning))
 	}
-	nano := int64(0)
+	nano := satMul(t.Uncounted, r.nano[kindCached])
 	for i, n := range k {
 		nano = satAdd(nano, satMul(n, r.nano[i]))
 	}

@@ -18,7 +18,7 @@ type Spec struct {
 	Output     OutputSpec              `json:"output,omitzero"`
 	Families   map[string]string       `json:"families,omitempty"`
 	Prices     map[string]PriceSpec    `json:"prices,omitempty"`
-	Weights    map[string]WeightSpec   `json:"weights,omitempty" weir:"later"`
+	Weights    map[string]WeightSpec   `json:"weights,omitempty"`
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero" weir:"later"`
@@ -153,10 +153,10 @@ type OutputSpec struct {
 // reasoning what output does.
 type PriceSpec struct {
 	Input     float64 `json:"input,omitempty"`
-	Cached    float64 `json:"cached,omitempty" weir:"later"`
-	Image     float64 `json:"image,omitempty" weir:"later"`
+	Cached    float64 `json:"cached,omitempty"`
+	Image     float64 `json:"image,omitempty"`
 	Output    float64 `json:"output,omitempty"`
-	Reasoning float64 `json:"reasoning,omitempty" weir:"later"`
+	Reasoning float64 `json:"reasoning,omitempty"`
 }
 
 // WeightSpec is what share of tokens of a kind counts toward limits; all of them without.

@@ -17,7 +17,7 @@ import (
 )
 
 type estimateCmd struct {
-	Dialect string `help:"openai or anthropic; by default what the path suggests." placeholder:"D"`
+	Dialect string `help:"The provider's, as in policies; by default what the path suggests." placeholder:"D"`
 	Path    string `help:"Path that the request goes to." placeholder:"P"`
 	Model   string `help:"Model, in place of the body's." placeholder:"M"`
 	Text    bool   `help:"FILE is plain text: count it and nothing else."`
@@ -87,24 +87,36 @@ type estimator struct {
 }
 
 func (c *estimateCmd) estimator() (*estimator, error) {
-	name := c.Dialect
-	if name == "" {
-		name = "openai"
-		if strings.Contains(c.Path, "/messages") {
-			name = "anthropic"
-		}
+	d, call, err := c.call()
+	if err != nil {
+		return nil, err
 	}
-	d, ok := dialect.Parse(name)
-	if !ok || d == dialect.Generic {
-		return nil, usagef("unknown dialect %q: write openai or anthropic", name)
-	}
-	path := cmp.Or(c.Path, map[dialect.Dialect]string{dialect.OpenAI: "/v1/chat/completions", dialect.Anthropic: "/v1/messages"}[d])
-	api := d.APIOf("POST", path)
-	if api == dialect.Unrecognised {
-		return nil, usagef("%s has no API at %s", d, path)
+	if c.Path == "" {
+		call.Model = "" // of the path that stands for one
 	}
 	p, err := policy.Compile(&policy.Spec{APIVersion: policy.APIVersion, Providers: map[string]policy.ProviderSpec{"openai": {Cluster: "none"}}})
-	return &estimator{policy: p, dialect: d, api: api, model: c.Model}, err
+	return &estimator{policy: p, dialect: d, api: call.API, model: cmp.Or(c.Model, call.Model)}, err
+}
+
+// call finds the dialect, and what the path is for in it.
+func (c *estimateCmd) call() (dialect.Dialect, dialect.Call, error) {
+	if c.Dialect == "" {
+		for _, d := range []dialect.Dialect{dialect.OpenAI, dialect.Anthropic, dialect.Gemini, dialect.Bedrock, dialect.Cohere, dialect.Mistral, dialect.Ollama} {
+			if call := d.CallOf("POST", cmp.Or(c.Path, d.Path())); call.API.Metered() {
+				return d, call, nil
+			}
+		}
+		return 0, dialect.Call{}, usagef("no dialect has an API at %s that costs tokens", c.Path)
+	}
+	d, ok := dialect.Parse(c.Dialect)
+	if !ok || d == dialect.Generic {
+		return 0, dialect.Call{}, usagef("unknown dialect %q: write openai, anthropic, gemini, bedrock, cohere, mistral or ollama", c.Dialect)
+	}
+	call := d.CallOf("POST", cmp.Or(c.Path, d.Path()))
+	if call.API == dialect.Unrecognised {
+		return 0, dialect.Call{}, usagef("%s has no API at %s", d, c.Path)
+	}
+	return d, call, nil
 }
 
 func (e *estimator) family(model string) tokens.Family {
