@@ -73,8 +73,8 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 	if !r.isText() {
 		return r.Count(), true
 	}
-	// A token is a byte at least, the factors of the families are below 1.2, and what a message costs beside its text is
-	// less than half of what its braces and names take.
+	// A token is a byte at least, whatever the family, and what a message costs beside its text is less than half of what
+	// its braces and names take.
 	r.request.Input = int64(len(body))*3/2 + perRequest + perMessage
 	return r.request, true
 }

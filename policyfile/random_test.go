@@ -47,7 +47,7 @@ var words = map[string][]string{
 	"dialect":   {"openai", "anthropic", "generic"},
 	"upstream":  {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
 	"trust":     {"all", "10.0.0.0/8", "fd00::/8", "::1", "spiffe://mesh/agents/*"},
-	"families":  {"o200k", "cl100k", "claude", "other"},
+	"families":  {"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "gemini", "llama", "qwen", "deepseek", "mistral", "other"},
 }
 
 // randomSpec makes a policy that is correct.

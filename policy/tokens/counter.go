@@ -43,13 +43,27 @@ func New(f Family) *Counter {
 
 // Count gives the number of tokens of s as ordinary text: what looks like a special token is none. Each byte that is no
 // part of valid UTF-8 counts as one U+FFFD, as encoding/json reads it.
-func (c *Counter) Count(s string) int {
+func (c *Counter) Count(s string) int { return c.countFor(c.family, s) }
+
+// countFor is Count for any family of the counter's encoding.
+func (c *Counter) countFor(f Family, s string) int {
 	if utf8.ValidString(s) {
-		return c.family.scale(c.count(s))
+		return c.valid(f, s)
 	}
-	n := c.count(c.repair(s))
+	n := c.valid(f, c.repair(s))
 	c.repaired = trim(c.repaired)
-	return c.family.scale(n)
+	return n
+}
+
+// valid counts text that is valid UTF-8.
+func (c *Counter) valid(f Family, s string) int {
+	if f.Exact() || s == "" {
+		return c.count(s)
+	}
+	var t tally
+	c.tallyUp(s, &t)
+	t.relate()
+	return min(f.estimate(&t), len(s)) // no tokenizer's token is less than a byte
 }
 
 // CountBytes is Count for bytes, without a copy.

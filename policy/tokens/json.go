@@ -11,11 +11,13 @@ import (
 
 // CountJSON is Count for the text of a JSON string; raw is what stands between the quotes. It reads as encoding/json does:
 // a surrogate without its partner is U+FFFD. What is no JSON counts as it stands, a backslash too that begins no escape.
-func (c *Counter) CountJSON(raw string) int {
+func (c *Counter) CountJSON(raw string) int { return c.countJSON(c.family, raw) }
+
+func (c *Counter) countJSON(f Family, raw string) int {
 	if strings.IndexByte(raw, '\\') < 0 {
-		return c.Count(raw)
+		return c.countFor(f, raw)
 	}
-	n := c.Count(c.decode(raw))
+	n := c.countFor(f, c.decode(raw))
 	c.decoded = trim(c.decoded)
 	return n
 }
