@@ -14,13 +14,15 @@ type How uint8
 
 // Ways to estimate.
 const (
-	Exact    How = iota // counted with the model's own vocabulary
-	Estimate            // counted with another vocabulary, times a factor
-	Length              // from the length of the body, which was not read
-	Bound               // not counted: an upper bound from the length of a body of text
+	Exact      How = iota // counted with the model's own vocabulary
+	Estimate              // counted with another vocabulary, times a factor
+	Length                // from the length of the body, which was not read
+	Bound                 // not counted: an upper bound from the length of a body of text
+	Calibrated            // counted, and put right by what the provider's answers said of earlier counts
+	NumHows               // how many there are
 )
 
-var howNames = [...]string{"exact", "estimate", "length", "bound"}
+var howNames = [NumHows]string{"exact", "estimate", "length", "bound", "calibrated"}
 
 func (h How) String() string { return howNames[h] }
 

@@ -40,6 +40,7 @@ type Stream struct {
 	rating      policy.Rating
 	request     dialect.Request
 	answer      dialect.Answer
+	lesson      lesson
 	status      int
 }
 

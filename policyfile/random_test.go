@@ -43,6 +43,7 @@ var names = []string{
 var words = map[string][]string{
 	"on_error":  {"", "deny", "allow"},
 	"scope":     {"", "node", "fleet", "central"},
+	"reserve":   {"", "declared", "learned"},
 	"uncertain": {"", "refund", "keep"},
 	"dialect":   {"openai", "anthropic", "generic"},
 	"upstream":  {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
