@@ -57,7 +57,8 @@ func ByLength(bytes int64) Request {
 // counters' memory and what it knows of one body at a time, and is not safe for concurrent use.
 type Reader struct {
 	set     tokens.Set
-	nesting int // of the content that is being counted
+	nesting int   // of the content that is being counted
+	worked  int64 // by the set, before this body
 	family  tokens.Family
 	api     API
 	members members
@@ -96,7 +97,7 @@ func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model 
 }
 
 func (r *Reader) open(api API, body []byte, part bool, family func(model string) tokens.Family) (ok bool) {
-	r.api, r.nesting = api, 0
+	r.api, r.nesting, r.worked = api, 0, r.set.Work()
 	m := &r.members
 	ok = m.read(body, part)
 	r.request = Request{
@@ -210,12 +211,18 @@ func times(output, n int64) int64 {
 	return output * max(n, 1)
 }
 
+// maxWork is how many bytes of one body are merged, see tokens.Set.Work; what comes then counts by its length. A text of its own
+// is bounded already, this bounds many of them.
+const maxWork = 512 << 10
+
 // text counts a value that should be a string; anything else counts as the JSON that it is, and null not at all.
 func (r *Reader) text(v gjson.Result) int64 {
-	switch v.Type {
-	case gjson.Null:
+	switch {
+	case v.Type == gjson.Null:
 		return 0
-	case gjson.String:
+	case r.set.Work()-r.worked > maxWork:
+		return int64(len(v.Raw)+1) / 2
+	case v.Type == gjson.String:
 		return r.set.CountJSON(r.family, v.Raw[1:max(len(v.Raw)-1, 1)])
 	}
 	return r.set.Count(r.family, v.Raw)

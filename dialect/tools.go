@@ -4,7 +4,6 @@ package dialect
 
 import (
 	"strings"
-	"unsafe"
 
 	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy/tokens"
@@ -90,7 +89,7 @@ func (r *Reader) compact(v gjson.Result) int64 {
 	if v.Type == gjson.Null {
 		return 0
 	}
-	out := scratch{reader: r}
+	out := r.scratch()
 	for raw := v.Raw; raw != ""; {
 		i := strings.IndexAny(raw, "\" \n\r\t")
 		switch {
@@ -107,39 +106,15 @@ func (r *Reader) compact(v gjson.Result) int64 {
 		}
 		raw = raw[i:]
 	}
-	return out.total()
+	return out.text.Count()
 }
 
-// scratch is text that is made to be counted, a part at a time so that it is never long. Where two parts meet a token may
-// be one too many.
+// scratch is text that is made to be counted, and never whole in memory.
 type scratch struct {
-	reader *Reader
-	text   []byte
-	n      int64
-	depth  int // of the schema that is being written
+	text  tokens.Text
+	depth int // of the schema that is being written
 }
 
-const scratchPart = 16 << 10
+func (r *Reader) scratch() *scratch { return &scratch{text: r.set.Text(r.family)} }
 
-func (s *scratch) write(text string) {
-	if len(s.text)+len(text) > scratchPart {
-		s.flush()
-		if len(text) > scratchPart {
-			s.n += s.reader.set.Count(s.reader.family, text)
-			return
-		}
-	}
-	s.text = append(s.text, text...)
-}
-
-func (s *scratch) flush() {
-	if len(s.text) > 0 {
-		s.n += s.reader.set.Count(s.reader.family, unsafe.String(unsafe.SliceData(s.text), len(s.text)))
-		s.text = s.text[:0]
-	}
-}
-
-func (s *scratch) total() int64 {
-	s.flush()
-	return s.n
-}
+func (s *scratch) write(text string) { s.text.WriteString(text) }

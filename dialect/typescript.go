@@ -21,7 +21,7 @@ import (
 //
 //	} // namespace functions
 func (r *Reader) renderTools(list gjson.Result) int64 {
-	out := scratch{reader: r}
+	out := r.scratch()
 	out.write("namespace functions {\n\n")
 	list.ForEach(func(_, tool gjson.Result) bool {
 		f := tool.Get("function")
@@ -42,7 +42,7 @@ func (r *Reader) renderTools(list gjson.Result) int64 {
 		return true
 	})
 	out.write("} // namespace functions")
-	return out.total() + toolsFrame
+	return out.text.Count() + toolsFrame
 }
 
 // schema is what of a JSON schema is rendered.

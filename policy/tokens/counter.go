@@ -15,8 +15,9 @@ type Counter struct {
 	rules  rules
 	cache  [cacheSize]uint64 // of merged pieces: 56 bits of the hash, 8 bits of the count
 	merger
+	work
 	repaired []byte // a text with its invalid bytes replaced
-	decoded  []byte // a JSON string with its escapes resolved
+	decoded  []byte // a part of a JSON string with its escapes resolved
 }
 
 const (
@@ -47,23 +48,10 @@ func (c *Counter) Count(s string) int { return c.countFor(c.family, s) }
 
 // countFor is Count for any family of the counter's encoding.
 func (c *Counter) countFor(f Family, s string) int {
-	if utf8.ValidString(s) {
-		return c.valid(f, s)
-	}
-	n := c.valid(f, c.repair(s))
-	c.repaired = trim(c.repaired)
-	return n
-}
-
-// valid counts text that is valid UTF-8.
-func (c *Counter) valid(f Family, s string) int {
-	if f.Exact() || s == "" {
-		return c.count(s)
-	}
-	var t tally
-	c.tallyUp(s, &t)
-	t.relate()
-	return min(f.estimate(&t), len(s)) // no tokenizer's token is less than a byte
+	p := parts{family: f}
+	c.begin()
+	c.feed(&p, s)
+	return p.total()
 }
 
 // CountBytes is Count for bytes, without a copy.
