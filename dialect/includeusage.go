@@ -109,17 +109,21 @@ func eventEnd(b []byte) int {
 }
 
 // saysOnlyUsage says whether an event is one of usage without a choice.
-func saysOnlyUsage(event []byte) (only bool) {
+func saysOnlyUsage(event []byte) bool {
 	if !bytes.Contains(event, []byte(`"usage"`)) || !bytes.Contains(event, []byte(`"choices"`)) {
 		return false
 	}
-	var r sseReader
-	see := func(data []byte) {
-		e := parse(data)
-		choices := e.Get("choices")
-		only = e.Get("usage").IsObject() && choices.IsArray() && len(choices.Array()) == 0
+	e := parse(dataOf(event))
+	choices := e.Get("choices")
+	return e.Get("usage").IsObject() && choices.IsArray() && len(choices.Array()) == 0
+}
+
+// dataOf joins the data lines of one event.
+func dataOf(event []byte) (data []byte) {
+	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = append(append(data, value...), '\n')
+		}
 	}
-	r.feed(event, see)
-	r.end(see)
-	return only
+	return data
 }

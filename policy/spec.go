@@ -145,7 +145,7 @@ type RouteSpec struct {
 // OutputSpec says what is reserved for output.
 type OutputSpec struct {
 	Default *Count `json:"default,omitempty"`
-	Reserve string `json:"reserve,omitempty" weir:"later"`
+	Reserve string `json:"reserve,omitempty"` // declared or learned
 	Cap     string `json:"cap,omitempty" weir:"later"`
 }
 
