@@ -21,6 +21,8 @@ type Answer struct {
 	output  int64 // tokens of text seen
 	failed  bool  // an error in place of an answer
 	pending bool  // the work goes on in the background
+	over    bool  // the last event has come
+	covered int64 // of output: what usage includes
 	sniff   bool  // the first byte is going to tell what it is
 	sse     *sseReader
 	scanner *jsonScanner
@@ -93,7 +95,9 @@ func (a *Answer) End() {
 	}
 }
 
-func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
+func parse(b []byte) gjson.Result { return gjson.Parse(text(b)) }
+
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // wantedMembers are the top-level members of a JSON answer that are read.
 var wantedMembers = []string{"usage", "error", "status"}
@@ -113,6 +117,7 @@ func (a *Answer) member(which int, value []byte) {
 
 // event takes the data of one event of a stream.
 func (a *Answer) event(data []byte) {
+	defer a.mark(data, a.usage)
 	e := parse(data)
 	if !e.IsObject() { // [DONE]
 		return

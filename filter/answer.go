@@ -93,7 +93,8 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	u := s.answer.Usage()
 	o := policy.Outcome{
 		Ending: s.ending(complete), Input: u.Charged(), Output: u.Output,
-		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
+		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), OutputSince: s.answer.Since(),
+		References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	s.vm.countEnding(o.Ending, source)
@@ -127,7 +128,7 @@ func (s *Stream) ending(complete bool) policy.Ending {
 		return policy.Broken
 	case s.status >= 300, s.answer.Failed():
 		return policy.Rejected
-	case complete:
+	case complete, s.answer.Over():
 		return policy.Complete
 	}
 	return policy.Cut
