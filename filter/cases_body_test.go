@@ -75,7 +75,7 @@ func (p *casePacked) pack() ([]byte, error) {
 	var w io.WriteCloser
 	switch p.Algo {
 	case "gzip":
-		w = gzip.NewWriter(&out)
+		w, _ = gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	case "deflate":
 		w = zlib.NewWriter(&out)
 	default:

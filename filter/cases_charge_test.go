@@ -199,7 +199,7 @@ func (w *caseWorld) compareUsage(want map[string]int64, u dialect.Usage) {
 			got = []int64{output}
 		case "cache_read":
 			got = []int64{said(u.CacheRead)}
-		case "cache_creation":
+		case "cache_creation", "cache_write":
 			got = []int64{said(u.CacheWrite)}
 		case "total": // what providers call that leaves the cache out, or not
 			got = []int64{input + output, input + output + beside}

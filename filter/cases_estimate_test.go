@@ -5,6 +5,7 @@ package filter_test
 import (
 	"encoding/json"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
@@ -19,8 +20,7 @@ type caseEstimate struct {
 	took          time.Duration
 }
 
-// estimate sends a request through an Envoy with no limits but those that measure: thrice, and more often if it should be faster,
-// for other work of the machine is no fault of it.
+// estimate sends a request through an Envoy with no limits but those that measure: thrice, and a few times more if it should be faster.
 func (w *caseWorld) estimate(c *caseCall) (e caseEstimate, ok bool) {
 	m := caseMeasure{count: true}
 	var model string
@@ -39,11 +39,11 @@ func (w *caseWorld) estimate(c *caseCall) (e caseEstimate, ok bool) {
 		w.notKnown("max_ms %s", v)
 	}
 	sent := int64(0)
-	for i := 0; i < 3 || i < 20 && most > 0 && e.took.Seconds()*1000 > most; i++ {
+	for i := 0; i < 3 || i < 10 && w.module == nil && most > 0 && e.took.Seconds()*1000 > most; i++ {
 		sent++
-		began := time.Now()
+		began := cpuTime()
 		x := o.open(string(rune('a'+i)), c.request, 0)
-		if took := time.Since(began); i == 0 || took < e.took {
+		if took := cpuTime() - began; i == 0 || took < e.took {
 			e.took = took
 		}
 		if !x.x.Sent {
@@ -107,4 +107,11 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// cpuTime is what this process has used of the processors: the other work of the machine is no fault of weir's.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -30,6 +30,10 @@ var caseExpectations = map[string]func(w *caseWorld, v json.RawMessage){
 		i, _, _ := w.charged(w.last().id)
 		w.checkAmount("input charged", i, v)
 	},
+	"charge_otpm": func(w *caseWorld, v json.RawMessage) {
+		_, o, _ := w.charged(w.last().id)
+		w.checkAmount("output charged", o, v)
+	},
 	"requests_used":         checkRequestsUsed,
 	"used_after_rejections": func(w *caseWorld, v json.RawMessage) { w.checkCount("tokens used", w.usedByRefused(), v) },
 	"used":                  checkUsed,

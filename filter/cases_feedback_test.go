@@ -23,8 +23,11 @@ type caseAdaptive struct {
 	Factor     float64
 }
 
+// defaultAdaptive is what a case means that does not say.
+var defaultAdaptive = caseAdaptive{Start: 1000, Min: 1, Factor: 0.5}
+
 func (a *caseAdaptive) UnmarshalJSON(b []byte) error {
-	*a = caseAdaptive{Start: 1000, Min: 1, Factor: 0.5} // cases that do not say mean half
+	*a = defaultAdaptive
 	if string(b) == "true" {
 		return nil
 	}
@@ -85,14 +88,18 @@ func (r *caseRate) answered(now int64, id string, v feedback.Verdict) {
 	r.c.Step(now, s)
 }
 
-// rates replays the calls of the world in the order of their callbacks, which the epochs depend on.
-func (w *caseWorld) rates() map[string]*caseRate {
-	a := &caseAdaptive{Start: 1000, Min: 1, Factor: 0.5}
-	for i := range w.tiers() {
-		if t := &w.tiers()[i]; t.Adaptive != nil {
-			a = t.Adaptive
+// adaptive is how the case's limit follows.
+func (w *caseWorld) adaptive() *caseAdaptive {
+	for _, t := range w.tiers() {
+		if t.Adaptive != nil {
+			return t.Adaptive
 		}
 	}
+	return &defaultAdaptive
+}
+
+// rates replays the calls of the world in the order of their callbacks, which the epochs depend on.
+func (w *caseWorld) rates() map[string]*caseRate {
 	type step struct {
 		at     float64
 		call   *caseCall
@@ -112,7 +119,7 @@ func (w *caseWorld) rates() map[string]*caseRate {
 	for _, s := range steps {
 		model := s.call.model()
 		if rates[model] == nil {
-			rates[model] = newCaseRate(a)
+			rates[model] = newCaseRate(w.adaptive())
 		}
 		if r := rates[model]; s.answer {
 			r.answered(int64(s.at*1e9), s.call.id, w.verdict(s.call))
@@ -146,16 +153,16 @@ func checkClass(w *caseWorld, v json.RawMessage) {
 
 func checkAIMD(w *caseWorld, v json.RawMessage) {
 	c := w.last()
-	r := newCaseRate(&caseAdaptive{Start: 1000, Min: 1, Factor: 0.5})
+	r := newCaseRate(&defaultAdaptive)
 	r.answered(1e9, c.id, w.verdict(c))
 	switch got := r.limit(); {
 	case string(v) == `"decrease"`:
-		if got >= 1000 {
+		if got >= r.of.Start {
 			w.wrong("the rate was not cut")
 		}
 	case string(v) == `"no change"` || string(v) == `"unchanged"`:
-		if got != 1000 {
-			w.wrong("the rate was changed to %d of 1000", got)
+		if got != r.of.Start {
+			w.wrong("the rate was changed to %d of %d", got, r.of.Start)
 		}
 	default:
 		w.notKnown("unknown aimd %s", v)
@@ -221,9 +228,11 @@ func checkLimits(w *caseWorld, v json.RawMessage) {
 	}
 	rates := w.rates()
 	for model, v := range want {
-		if r := rates[model]; r != nil { // else nothing was ever sent to it
-			w.checkRate(r, model, v)
+		r := rates[model]
+		if r == nil { // nothing was ever sent to it
+			r = newCaseRate(w.adaptive())
 		}
+		w.checkRate(r, model, v)
 	}
 	for model, r := range rates {
 		if _, ok := want[model]; !ok && r.limit() >= r.of.Start {

@@ -87,7 +87,11 @@ func policyOf(tiers []caseTier, path string, m caseMeasure, variant string) ([]b
 	return json.Marshal(p)
 }
 
-var caseScopes = map[string]string{"": "tenant", "tenant": "tenant", "team": "tenant", "org": "tenant", "user": "user", "environment": "environment"}
+// caseScopes are the tiers that cases mean; provider is the pool of all its models.
+var caseScopes = map[string]string{
+	"": "tenant", "tenant": "tenant", "team": "tenant", "org": "tenant", "user": "user", "environment": "environment", "provider": "provider",
+	"model": "provider", "global": "provider",
+}
 
 // add puts a tier into the policy.
 func (t *caseTier) add(limits, models, p object) error {
@@ -114,6 +118,10 @@ func (t *caseTier) add(limits, models, p object) error {
 	tier, ok := caseScopes[t.Scope]
 	if !ok {
 		return fmt.Errorf("unknown scope %q", t.Scope)
+	}
+	if tier == "provider" {
+		models["*"] = l
+		return nil
 	}
 	if limits[tier] != nil {
 		return fmt.Errorf("two tiers of scope %q", t.Scope)
