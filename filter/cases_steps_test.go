@@ -3,6 +3,7 @@
 package filter_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -46,7 +47,7 @@ var caseOps = map[string]func(w *caseWorld, s *caseStep){
 	"vm_or_store_error_on_release": failRelease,
 	"clock_step":                   func(w *caseWorld, s *caseStep) { w.process.Wall = w.process.Wall.Add(time.Duration(s.DeltaS * 1e9)) },
 	"exhaust":                      func(w *caseWorld, _ *caseStep) { w.exhaust() },
-	"preset":                       func(w *caseWorld, s *caseStep) { w.take(policy.Cost{Input: s.UsedTokens}) },
+	"preset":                       preset,
 	"expect_reject":                expectReject,
 
 	// What they ask for is looked at in the end, or when a call ends.
@@ -66,7 +67,7 @@ func (w *caseWorld) play(raw []json.RawMessage) {
 		w.notKnown("%v", err)
 		return
 	}
-	slices.SortStableFunc(steps, func(a, b caseStep) int { return int(1e9 * (a.at - b.at)) })
+	slices.SortStableFunc(steps, func(a, b caseStep) int { return cmp.Compare(a.at, b.at) })
 	for i := range steps {
 		s := &steps[i]
 		op := caseOps[s.Op]
@@ -74,21 +75,19 @@ func (w *caseWorld) play(raw []json.RawMessage) {
 			w.notKnown("unknown operation %q", s.Op)
 			return
 		}
-		from := s.at
-		if s.Op == "preset" && s.WindowResetsAt != nil { // used so long ago that it comes back then
-			from = *s.WindowResetsAt - 60
-		}
-		if from < 0 { // the case begins later
-			w.began += int64(-from * 1e9)
-		}
-		if s.Op == "preset" && from < s.at {
-			op(w, s)
-			w.sleepTo(s.at)
-			continue
-		}
 		w.sleepTo(s.at)
 		op(w, s)
 		w.served(steps, i)
+	}
+}
+
+// preset uses up tokens, as long ago as they have to be to come back when the case says. Cases mean windows of a minute.
+func preset(w *caseWorld, s *caseStep) {
+	w.take(policy.Cost{Input: s.UsedTokens})
+	if s.WindowResetsAt != nil {
+		ago := max(60-(*s.WindowResetsAt-s.at), 0)
+		w.began += int64(ago * 1e9) // the case goes on from here
+		w.sleepTo(s.at)
 	}
 }
 
@@ -148,7 +147,7 @@ func upstreamReset(w *caseWorld, s *caseStep) {
 	w.finish(c)
 }
 
-// failRelease makes shared data fail while the call ends, which the next step tells how.
+// failRelease makes shared data fail while the call ends.
 func failRelease(w *caseWorld, s *caseStep) {
 	c := w.call(s.ID)
 	w.process.Store.Before = func(op, _ string) bool { return op != "set" }
