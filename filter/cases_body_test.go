@@ -153,10 +153,17 @@ func (r *caseResponse) pieces() ([][]byte, error) {
 			}
 		}
 		return pieces([]byte(*r.BodyText), max(n, 1)), nil
-	case r.Body != nil:
-		return [][]byte{r.Body}, nil
 	}
-	return nil, nil
+	b, err := (&caseRequest{Body: r.Body, BodyB64: r.BodyB64, BodyGen: r.BodyGen}).body()
+	return b.list(), err
+}
+
+// list is all pieces at once.
+func (b *caseBody) list() (out [][]byte) {
+	if b != nil {
+		b.each(func(p []byte, _ bool) { out = append(out, bytes.Clone(p)) })
+	}
+	return out
 }
 
 func asBytes(list []string) (out [][]byte) {

@@ -13,10 +13,7 @@ import (
 
 // verdict is what an answer means. In a stream any event may be the one that refuses.
 func (w *caseWorld) verdict(c *caseCall) (v feedback.Verdict) {
-	r := feedback.Reply{Status: c.status, Wall: caseStart.UnixNano(), Body: bytes.Join(c.answer, nil)}
-	for _, h := range c.started {
-		r.Headers = append(r.Headers, h)
-	}
+	r := feedback.Reply{Status: c.status, Wall: caseStart.UnixNano(), Headers: c.started, Body: bytes.Join(c.answer, nil)}
 	if c.status >= 400 || !strings.HasPrefix(c.kind, "text/event-stream") {
 		return feedback.Classify(r)
 	}

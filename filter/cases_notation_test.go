@@ -67,6 +67,8 @@ type caseResponse struct {
 	BodyChunks    []string `json:"body_chunks"`
 	BodyChunksB64 [][]byte `json:"body_chunks_b64"`
 	BodyText      *string  `json:"body_text"`
+	BodyB64       []byte   `json:"body_b64"`
+	BodyGen       *caseGen `json:"body_gen"`
 	BodySplit     string   `json:"body_split"`
 	EndStream     *bool    `json:"end_stream"`
 	Callbacks     []struct {

@@ -123,17 +123,20 @@ func (w *caseWorld) call(id string) *caseCall {
 
 // respond sends a whole answer.
 func (w *caseWorld) respond(c *caseCall, s *caseStep) {
-	body := []byte(s.Body)
-	if s.Usage != nil {
-		body = fmt.Appendf(nil, `{"choices":[],"usage":%s}`, s.Usage)
+	b, err := s.body()
+	if err != nil {
+		w.notKnown("%v", err)
 	}
-	headers := s.Headers
-	if headers == nil && len(body) > 0 {
+	list, headers := b.list(), s.Headers
+	if s.Usage != nil {
+		list = [][]byte{fmt.Appendf(nil, `{"choices":[],"usage":%s}`, s.Usage)}
+	}
+	if headers == nil && len(list) > 0 {
 		headers = map[string]string{"content-type": "application/json"}
 	}
-	w.respondHeaders(c, s.Status, headers, len(body) == 0)
-	if len(body) > 0 {
-		w.respondBody(c, body, true)
+	w.respondHeaders(c, s.Status, headers, len(list) == 0)
+	for i, p := range list {
+		w.respondBody(c, p, i == len(list)-1)
 	}
 }
 
