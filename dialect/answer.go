@@ -20,6 +20,8 @@ type Answer struct {
 	output  int64 // tokens of text seen
 	failed  bool  // an error in place of an answer
 	pending bool  // the work goes on in the background
+	over    bool  // the last event has come
+	covered int64 // of output: what usage includes
 	framing framing
 	framer  framer       // of a stream, once it is known that it is one
 	whole   *jsonScanner // of an answer that is one JSON document
@@ -125,7 +127,9 @@ func (a *Answer) End() {
 	}
 }
 
-func parse(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
+func parse(b []byte) gjson.Result { return gjson.Parse(text(b)) }
+
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // fail takes an error; after output it is the end of an answer, before it there was none. What is null or empty is none.
 func (a *Answer) fail(v gjson.Result) {

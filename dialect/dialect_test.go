@@ -248,3 +248,16 @@ func BenchmarkStream(b *testing.B) {
 		a.Feed(events)
 	}
 }
+
+// The last event of a stream is known by what it is, not by what it quotes.
+func TestLastEvent(t *testing.T) {
+	for event, want := range map[string]bool{
+		"[DONE]": true, " [DONE] ": true, `{"type":"message_stop"}`: true, `{ "type" : "response.completed" ,"response":{}}`: true,
+		`{"type":"response.incomplete"}`: true, `{"type":"response.failed"}`: true, "": false, "[DONE": false, "{": false, `{"type":`: false,
+		`{"type":"message_delta"}`: false, `{"delta":"message_stop"}`: false, `{"choices":[{"delta":{"content":"[DONE]"}}]}`: false,
+	} {
+		if got := isLast([]byte(event)); got != want {
+			t.Errorf("%s: %v", event, got)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func answerRows(t testing.TB) []answerRow {
 	const sse, js, nd, aws = "text/event-stream", "application/json", "application/x-ndjson", "application/vnd.amazon.eventstream"
 	return []answerRow{
 		{name: "chat", api: Chat, contentType: js, body: `{"choices":[],"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4,"image_tokens":3},"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":2}}}`, input: 10, output: 5, cached: 4, images: 3, reasoning: 2},
-		{name: "use-27", api: Chat, contentType: js, body: `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1015,"cache_read_input_tokens":1000}}`, input: 10, output: 5},
+		{name: "use-27", api: Chat, contentType: js, body: `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1015,"cache_read_input_tokens":1000}}`, input: 10, output: 5, uncounted: 1000},
 		{name: "use-08", api: Chat, contentType: sse, body: "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"!\"}}],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":1}}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n", input: 16, output: 2},
 		{name: "use-11", api: Chat, contentType: sse, body: "data: {\"choices\":[],\"usage\":null}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7}}\n\n", input: 100, output: 7},
 		{name: "use-12", api: Chat, contentType: sse, body: "data: {\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}\n\ndata: {\"usage\":{\"prompt_tokens\":null,\"completion_tokens\":null}}\n\n", input: 10, output: 3},

@@ -7,6 +7,7 @@ package dialect
 type eventBuffer struct {
 	data []byte
 	long *jsonScanner
+	last bool // the long one ends the stream
 }
 
 // maxEvent is how much of an event is held, and so how much memory a stream may take.
@@ -18,7 +19,7 @@ func (a *Answer) part(b []byte) {
 	if e.long == nil && len(e.data)+len(b) > maxEvent {
 		e.long = newJSONScanner(a.form.answer)
 		e.long.feed(e.data, a)
-		e.data = nil
+		e.data, e.last = nil, isLast(e.data)
 	}
 	if e.long != nil {
 		e.long.feed(b, a)
@@ -32,8 +33,10 @@ func (a *Answer) endEvent() {
 	e := &a.event
 	if e.long == nil {
 		a.read(e.data)
+	} else {
+		a.over, a.covered = a.over || e.last, a.output
 	}
-	e.data, e.long = e.data[:0], nil
+	e.data, e.long, e.last = e.data[:0], nil, false
 }
 
 // lastEvent takes what is left at the end of the stream: it counts if it is all there.
@@ -52,6 +55,7 @@ func complete(b []byte) bool {
 
 // read reads an event; [DONE] is none.
 func (a *Answer) read(data []byte) {
+	defer a.mark(data, a.usage)
 	if e := parse(data); e.IsObject() && a.form.event != nil {
 		a.form.event(a, e)
 	}

@@ -106,6 +106,9 @@ func openAIUsage(a *Answer, v gjson.Result) {
 			counter(&u.Input, v)
 		case "completion_tokens", "output_tokens":
 			counter(&u.Output, v)
+		case "cache_read_input_tokens": // Anthropic's, whose answer somebody has translated: beside the input
+			counter(&u.CacheRead, v)
+			u.rule = cacheBeside
 		case "prompt_cache_hit_tokens": // DeepSeek
 			counter(&u.CacheRead, v)
 		case "prompt_tokens_details", "input_tokens_details":

@@ -112,7 +112,8 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	u := s.answer.Usage()
 	o := policy.Outcome{
 		Ending: s.ending(complete), Input: u.Charged(), Output: u.Produced(), Uncounted: u.Uncounted(),
-		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
+		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), OutputSince: s.answer.Since(),
+		References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
 	if source == policy.FromUsage && o.Ending == policy.Complete {
@@ -156,7 +157,7 @@ func (s *Stream) ending(complete bool) policy.Ending {
 		return policy.Broken
 	case s.status >= 300, s.answer.Failed():
 		return policy.Rejected
-	case complete:
+	case complete, s.answer.Over():
 		return policy.Complete
 	}
 	return policy.Cut

@@ -54,6 +54,22 @@ func TestSettlementTable(t *testing.T) {
 			sse(x, hello, `data: {"usage":{"prompt_tokens":9,"completion_tokens":40}}`+"\n\n")
 			x.Close()
 		}, 49, "weir_charges_total.source.usage"},
+		{"caller gone after the last event", func(x *filtertest.Exchange) {
+			sse(x, hello, hello, `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}`+"\n\n", "data: [DONE]\n\n")
+			x.Close()
+		}, 11, "weir_endings_total.ending.complete"},
+		{"caller gone while running totals are behind", func(x *filtertest.Exchange) {
+			sse(x, `data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}`+"\n\n", hello, hello)
+			x.Close()
+		}, 5 + 1 + 4, "weir_charges_total.source.count"},
+		{"caller gone while running totals are right", func(x *filtertest.Exchange) {
+			sse(x, `data: {"usage":{"prompt_tokens":5,"completion_tokens":1},"choices":[{"delta":{"content":"hello world"}}]}`+"\n\n")
+			x.Close()
+		}, 5 + 1, "weir_charges_total.source.usage"},
+		{"caller gone before the input was said", func(x *filtertest.Exchange) {
+			sse(x, `data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":3}}`+"\n\n", hello)
+			x.Close()
+		}, input + 3 + 2, "weir_charges_total.source.count"},
 		{"usage of nothing", func(x *filtertest.Exchange) {
 			sse(x, hello, `data: {"usage":{"prompt_tokens":0,"completion_tokens":0}}`+"\n\n")
 			x.Chunk(nil, true)

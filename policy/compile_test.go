@@ -124,7 +124,7 @@ func TestNewMeter(t *testing.T) {
 	}
 }
 
-// What an undeclared output reserves never refuses a request that would fit an empty window.
+// What an undeclared output reserves never refuses a request that would fit an empty window, and leaves room for others.
 func TestOutputBound(t *testing.T) {
 	p := compiled(t, `{"apiVersion":"weir/v1","output":{"default":"500"},"providers":{"openai":{"upstream":"https://h","models":{"m":{"tpm":"1000","otpm":"300","max_output":"400"}}}},"limits":{"tenant":{"small":{"tpm":"100"}}}}`)
 	m, _ := p.Providers[0].Models.Lookup("m")
@@ -133,8 +133,8 @@ func TestOutputBound(t *testing.T) {
 		model                 *Model
 		input, declared, want int64
 	}{
-		{"a", nil, 10, -1, 500}, {"a", m, 10, -1, 300}, {"a", m, 900, -1, 100}, {"a", m, 2000, -1, 0},
-		{"a", m, 10, 5000, 5000}, {"a", m, 10, 0, 0}, {"small", m, 10, -1, 90}, {"small", nil, 10, -1, 90},
+		{"a", nil, 10, -1, 500}, {"a", m, 10, -1, 75}, {"a", m, 950, -1, 50}, {"a", m, 2000, -1, 0},
+		{"a", m, 10, 5000, 5000}, {"a", m, 10, 0, 0}, {"small", m, 10, -1, 25}, {"small", nil, 10, -1, 25}, {"small", nil, 90, -1, 10},
 	} {
 		var path Path
 		p.Path(&path, row.model, &Caller{Tenant: row.tenant})

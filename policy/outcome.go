@@ -44,6 +44,7 @@ type Outcome struct {
 	Uncounted      int64 // input beside Input, which counts toward no limit
 	InputEstimated int64
 	OutputSeen     int64 // counted as it passed
+	OutputSince    int64 // of it, what passed since Output was said
 	References     bool  // the request names input that was not in it
 	Pending        bool  // the answer only says that the work goes on elsewhere
 }
@@ -74,7 +75,7 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 		return Cost{Requests: 1, Input: input}, FromEstimate
 	}
 	said := Cost{Requests: 1, Input: o.Input, Output: o.Output}
-	if o.Input < 0 {
+	if o.Input < 0 || o.Input == 0 && o.Ending == Cut { // some say 0 first and the input in the end
 		said.Input = input
 	}
 	if o.Output < 0 {
@@ -91,8 +92,11 @@ func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 		return counted, FromCount
 	case said.In(Tokens) == 0 || satAdd(said.In(Tokens), o.Uncounted) > most:
 		return counted, FromEstimate
-	case o.Ending == Cut && counted.In(Tokens) > said.In(Tokens):
-		return counted, FromCount
+	case o.Ending == Cut && o.Output < 0:
+		return said, FromCount
+	case o.Ending == Cut && o.OutputSince > 0: // a running total that is behind what came
+		said.Output += o.OutputSince
+		return said, FromCount
 	}
 	return said, FromUsage
 }

@@ -226,8 +226,9 @@ func (p *Policy) Share(environment string) Share {
 }
 
 // OutputBound is what is reserved for the output of a call whose declared output is declared tokens, or that declares none
-// (-1): the policy's default, the model's maximum, and what the smallest token limit of the path leaves beside the input,
-// so that a request that fits an empty window is never refused for what it did not ask.
+// (-1): the policy's default, the model's maximum, a quarter of the smallest token limit of the path, and what that limit
+// leaves beside the input, so that a request that fits an empty window is never refused for what it did not ask
+// (RATIONALE.md, "Why is undeclared output not reserved in full?").
 func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 {
 	if declared >= 0 {
 		return declared
@@ -236,7 +237,8 @@ func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 
 	if m != nil && m.MaxOutput > 0 {
 		bound = min(bound, m.MaxOutput)
 	}
-	return max(min(bound, path.smallest(Tokens)-input, path.smallest(OutputTokens)), 0)
+	tokens, output := path.smallest(Tokens), path.smallest(OutputTokens)
+	return max(min(bound, (tokens-1)/4+1, (output-1)/4+1, tokens-input), 0)
 }
 
 // LearnedOutput is OutputBound where output.reserve is learned: what outputs are seldom longer than, if that is known (long

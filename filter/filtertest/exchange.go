@@ -17,6 +17,7 @@ type Request struct {
 	Chunks     [][]byte          // the body in pieces, instead of Body
 	Trailers   bool              // the body ends with trailers
 	Properties map[string]string // of Envoy, by their path joined with dots
+	Forget     bool              // do not keep the body as it leaves: it is too long
 }
 
 // A Reply is an answer that the filter gave itself.
@@ -33,6 +34,7 @@ type Exchange struct {
 	Body     []byte      // as it leaves
 	Reply    *Reply      // if the filter answered
 	Buffered int         // the most bytes that were ever held
+	Held     bool        // a piece of the answer was held back
 
 	worker     *Worker
 	request    Request
@@ -105,7 +107,9 @@ func (x *Exchange) pass(paused bool) {
 		return
 	}
 	x.holding, x.Sent = false, true
-	x.Body = append(x.Body, x.buffer...)
+	if !x.request.Forget {
+		x.Body = append(x.Body, x.buffer...)
+	}
 	x.buffer = nil
 }
 
@@ -127,13 +131,14 @@ func (x *Exchange) run(callback func()) {
 // Respond sends the headers of the provider's answer; end: that is all.
 func (x *Exchange) Respond(status int, end bool, headers ...[2]string) {
 	x.answer = append([][2]string{{":status", strconv.Itoa(status)}}, headers...)
-	x.run(func() { x.callbacks.responseHeaders(len(x.answer), end) })
+	x.run(func() { x.Held = x.callbacks.responseHeaders(len(x.answer), end) || x.Held })
 }
 
 // Chunk sends a piece of the answer's body and tells whether it was held back.
 func (x *Exchange) Chunk(b []byte, end bool) (held bool) {
 	x.chunk = b
 	x.run(func() { held = x.callbacks.responseBody(len(b), end) })
+	x.Held = x.Held || held
 	return held
 }
 

@@ -117,6 +117,14 @@ type Worker struct {
 	current *Exchange // whose callback is running
 }
 
+// Memory is how many bytes the worker's VM has; 0 if there is none.
+func (w *Worker) Memory() int64 {
+	if v, ok := w.vm.(*wasmVM); ok {
+		return int64(v.module.Memory().Size())
+	}
+	return 0
+}
+
 // A vm runs the filter.
 type vm interface {
 	configure(policy []byte) error
