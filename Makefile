@@ -11,10 +11,10 @@ ENVOY  := .tools/envoy/bin/envoy
 SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum policy/tokens/table.bin
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench fuzz soak vuln clean
+.PHONY: help build demo test check race bench tokens-report fuzz soak vuln clean
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm
 
@@ -25,7 +25,7 @@ test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test -parallel 6 ./e2e
 
-check: ## format, vet, staticcheck, tidy, architecture, clean tree
+check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 20s), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
@@ -33,6 +33,7 @@ check: ## format, vet, staticcheck, tidy, architecture, clean tree
 	go mod tidy -diff
 	go mod verify
 	go test ./internal/arch
+	@sh hack/fuzz.sh $(or $(FUZZ_TIME),20s)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
 
 race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race detector (needs a C compiler)
@@ -40,6 +41,9 @@ race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race 
 
 bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limiter, in one run
 	$(BINARY) bench filter
+
+tokens-report: ## how far the token estimates are from real tokenizers, by family and kind, beside naive rules
+	@go run ./policy/tokens/report policy/tokens/testdata/texts.jsonl
 
 fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)

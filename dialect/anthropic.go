@@ -13,7 +13,7 @@ func (r *Reader) messages(m *members) int64 {
 	return n
 }
 
-// document counts a document block: its text if it is text, else a flat guess.
+// document counts a document block: its text if it is text, else by its bytes.
 func (r *Reader) document(source gjson.Result) int64 {
 	switch source.Get("type").Str {
 	case "text":
@@ -21,6 +21,5 @@ func (r *Reader) document(source gjson.Result) int64 {
 	case "content":
 		return r.content(source.Get("content"))
 	}
-	r.request.References = true
-	return perAudioOrFile
+	return r.document64(source.Get("media_type").Str, encoded(unquoted(source.Get("data"))))
 }

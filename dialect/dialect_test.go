@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 		{Chat, `{"messages":[{"role":"user","content":"hello world"}],"max_tokens":7}`, 3 + 4 + 2, 7},
 		{Chat, `{"messages":[{"role":"user","content":"hello world","name":"bob"}],"max_tokens":7,"max_completion_tokens":9,"n":3}`, 3 + 4 + 2 + 2, 27},
 		{Chat, `{"messages":[{"role":"user","content":[{"type":"text","text":"hello"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 400_000) + `"}}]}]}`, 3 + 4 + 1 + perImage, -1},
-		{Chat, `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"hello"}}]},{"role":"user"}]}`, 3 + 4 + 4 + 1 + 1 + 4, -1},
+		{Chat, `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"hello"}}]},{"role":"user"}]}`, 3 + 4 + 3 + 1 + 1 + 4, -1},
 		{Chat, `{"messages":[],"max_tokens":null,"n":null}`, 3, -1},
 		{Chat, `{"messages":[],"max_tokens":0}`, 3, -1},
 		{Chat, `{"messages":[],"max_tokens":1000.0}`, 3, 1000},

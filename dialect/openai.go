@@ -12,24 +12,25 @@ const (
 	perRequest = 3
 )
 
-// First guesses, which the estimator of a later version replaces: an image is somewhere between 85 and 3000 tokens, a tool
-// definition about 0.75 of its JSON, a second of audio 10 to 25 tokens at some 20 kB of base64.
+// What nothing better is known of: a picture or a file that is only named, 85 to 3000 tokens.
 const (
 	perImage          = 1500
 	perAudioOrFile    = 1500
-	toolNumerator     = 3
-	toolDenominator   = 4
 	defaultCompletion = 16 // OpenAI's max_tokens for the old completions
 )
 
+// perToolCall is what a call of a tool costs beside its name and arguments (openai-chat-tokens).
+const perToolCall = 3
+
 func (r *Reader) chat(m *members) int64 {
 	n := int64(perRequest)
-	m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
+	messages := m.value(kMessages)
+	messages.ForEach(func(_, msg gjson.Result) bool {
 		n += r.chatMessage(msg)
 		return true
 	})
-	n += r.tools(m.value(kTools)) + r.tools(m.value(kFunctions))
-	n += r.text(m.value(kResponseFormat).Get("json_schema"))
+	n += r.toolChoice(m, messages) + r.tools(m.value(kTools)) + r.tools(m.value(kFunctions))
+	n += r.compact(m.value(kResponseFormat).Get("json_schema"))
 	return n + r.content(m.value(kPrediction).Get("content"))
 }
 
@@ -47,9 +48,11 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 			n += perName + r.text(v)
 		case "tool_calls":
 			v.ForEach(func(_, call gjson.Result) bool {
-				n += perMessage + r.text(call.Get("function.name")) + r.text(call.Get("function.arguments"))
+				n += perToolCall + r.text(call.Get("function.name")) + r.text(call.Get("function.arguments"))
 				return true
 			})
+		case "function_call":
+			n += perToolCall + r.text(v.Get("name")) + r.text(v.Get("arguments"))
 		default:
 			n += r.text(v)
 		}
@@ -88,11 +91,11 @@ func (r *Reader) part(part gjson.Result) int64 {
 	case "refusal":
 		return r.text(part.Get("refusal"))
 	case "image_url", "input_image", "image":
-		r.request.References = true
-		return perImage
-	case "input_audio", "file", "input_file":
-		r.request.References = true
-		return perAudioOrFile
+		return r.image(part)
+	case "input_audio":
+		return r.audio(part)
+	case "file", "input_file":
+		return r.file(part)
 	case "document":
 		return r.document(part.Get("source"))
 	case "tool_use", "server_tool_use":
@@ -105,12 +108,8 @@ func (r *Reader) part(part gjson.Result) int64 {
 	return r.text(part)
 }
 
-func (r *Reader) tools(v gjson.Result) int64 {
-	return (r.text(v)*toolNumerator + toolDenominator - 1) / toolDenominator
-}
-
 func (r *Reader) responses(m *members) int64 {
-	n := perRequest + r.text(m.value(kInstructions)) + r.tools(m.value(kTools)) + r.text(m.value(kText).Get("format"))
+	n := perRequest + r.text(m.value(kInstructions)) + r.tools(m.value(kTools)) + r.compact(m.value(kText).Get("format"))
 	input := m.value(kInput)
 	if !input.IsArray() {
 		return n + perMessage + r.text(input)

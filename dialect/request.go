@@ -14,13 +14,15 @@ type How uint8
 
 // Ways to estimate.
 const (
-	Exact    How = iota // counted with the model's own vocabulary
-	Estimate            // counted with another vocabulary, times a factor
-	Length              // from the length of the body, which was not read
-	Bound               // not counted: an upper bound from the length of a body of text
+	Exact      How = iota // counted with the model's own vocabulary
+	Estimate              // counted with another vocabulary, times a factor
+	Length                // from the length of the body, which was not read
+	Bound                 // not counted: an upper bound from the length of a body of text
+	Calibrated            // counted, and put right by what the provider's answers said of earlier counts
+	NumHows               // how many there are
 )
 
-var howNames = [...]string{"exact", "estimate", "length", "bound"}
+var howNames = [NumHows]string{"exact", "estimate", "length", "bound", "calibrated"}
 
 func (h How) String() string { return howNames[h] }
 
@@ -56,7 +58,8 @@ func ByLength(bytes int64) Request {
 // counters' memory and what it knows of one body at a time, and is not safe for concurrent use.
 type Reader struct {
 	set     tokens.Set
-	nesting int // of the content that is being counted
+	nesting int   // of the content that is being counted
+	worked  int64 // by the set, before this body
 	family  tokens.Family
 	api     API
 	members members
@@ -74,8 +77,8 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 	if text := forms[api].text; text == nil || !text(&r.members) {
 		return r.Count(), true
 	}
-	// A token is a byte at least, the factors of the families are below 1.2, and what a message costs beside its text is
-	// less than half of what its braces and names take.
+	// A token is a byte at least, whatever the family, and what a message costs beside its text is less than half of what
+	// its braces and names take.
 	r.request.Input = int64(len(body))*3/2 + perRequest + perMessage
 	return r.request, true
 }
@@ -92,7 +95,7 @@ func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model 
 }
 
 func (r *Reader) open(api API, body []byte, part bool, family func(model string) tokens.Family) (ok bool) {
-	r.api, r.nesting = api, 0
+	r.api, r.nesting, r.worked = api, 0, r.set.Work()
 	m := &r.members
 	ok = m.read(body, part)
 	r.request = Request{
@@ -188,12 +191,18 @@ func times(output, n int64) int64 {
 	return output * max(n, 1)
 }
 
+// maxWork is how many bytes of one body are merged, see tokens.Set.Work; what comes then counts by its length. A text of its own
+// is bounded already, this bounds many of them.
+const maxWork = 512 << 10
+
 // text counts a value that should be a string; anything else counts as the JSON that it is, and null not at all.
 func (r *Reader) text(v gjson.Result) int64 {
-	switch v.Type {
-	case gjson.Null:
+	switch {
+	case v.Type == gjson.Null:
 		return 0
-	case gjson.String:
+	case r.set.Work()-r.worked > maxWork:
+		return int64(len(v.Raw)+1) / 2
+	case v.Type == gjson.String:
 		return r.set.CountJSON(r.family, v.Raw[1:max(len(v.Raw)-1, 1)])
 	}
 	return r.set.Count(r.family, v.Raw)

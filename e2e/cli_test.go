@@ -58,6 +58,8 @@ func TestErrorsOfTheCommandLine(t *testing.T) {
 		{[]string{"mock", "--listen", taken.Addr().String()}, nil, 1, []string{"in use"}},
 		{[]string{"mock", "--fail", "sometimes"}, nil, 2, []string{"sometimes"}},
 		{[]string{"estimate", "/nowhere.json"}, nil, 2, []string{"/nowhere.json"}},
+		{[]string{"simulate"}, nil, 0, []string{"agent-burst", "starvation", "window-edge"}},
+		{[]string{"simulate", "agent-brst"}, nil, 2, []string{"did you mean agent-burst"}},
 		{[]string{"frobnicate"}, nil, 2, []string{"frobnicate", "--help"}},
 		{[]string{"--help"}, nil, 0, []string{"validate", "demo"}},
 		{[]string{"up", "--help"}, nil, 0, []string{"Example", "weir up --policy", "127.0.0.1:10000", "127.0.0.1:10088"}},

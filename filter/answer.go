@@ -115,6 +115,9 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 		InputEstimated: s.estimated(), OutputSeen: s.answer.Output(), References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
+	if source == policy.FromUsage && o.Ending == policy.Complete {
+		s.learn(u)
+	}
 	s.vm.countEnding(o.Ending, source)
 	if !s.call.API.Metered() {
 		return policy.Cost{Requests: c.Requests}
@@ -133,6 +136,9 @@ func (s *Stream) estimated() int64 {
 	byLength := dialect.ByLength(s.bytes).Input
 	switch s.request.How {
 	case dialect.Bound:
+		if s.lesson.used > 0 {
+			return s.lesson.used
+		}
 		return byLength
 	case dialect.Length: // more of the body may have come since
 		return max(byLength, s.reservation.Cost.Input)

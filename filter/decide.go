@@ -74,14 +74,17 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	var path policy.Path
 	p.Path(&path, model, &caller)
+	s.prepare(q.Model, ask.class)
 	now := s.vm.host.Now()
 	if q.How == dialect.Bound {
 		if s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
+			s.countAmple(now)
 			return s.send(q)
 		}
 		q = s.vm.reader.Count()
 	}
+	s.calibrate(now, &q)
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
@@ -112,7 +115,7 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 	if !s.call.API.Metered() {
 		return policy.Cost{Requests: 1}
 	}
-	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.OutputBound(path, m, q.Input, q.Output), q.Least)}
+	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.LearnedOutput(path, m, q.Input, q.Output, s.longOutput()), q.Least)}
 	if q.How == dialect.Length {
 		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
 	}

@@ -65,6 +65,12 @@ func (a *asker) tool(sources []policy.Source) string {
 	return name
 }
 
+// class is how urgent the caller says that the call is.
+func (a *asker) class() string {
+	class, _ := a.first(a.policy.Who.Class)
+	return class
+}
+
 // first gives the key from the first source that has one and is believed, and whether the source vouches for it: it is none
 // that callers can make up at will. Who cannot be identified shares the key unknown.
 func (a *asker) first(sources []policy.Source) (name string, vouched bool) {

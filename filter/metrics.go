@@ -2,7 +2,12 @@
 
 package filter
 
-import "github.com/weirproxy/weir/policy"
+import (
+	"strconv"
+
+	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
+)
 
 // metrics are the counters of a VM, made when first needed: few of the combinations ever occur. They are counted in the VM's
 // own memory and told the host once a second, so that counting costs a request no host call.
@@ -12,6 +17,8 @@ type metrics struct {
 	denied   map[decisionKey]*Metric
 	endings  [policy.NumEndings]*Metric
 	charges  [policy.NumChargeSources]*Metric
+	errors   [dialect.NumHows][len(errorBounds) + 1]*Metric
+	input    [dialect.NumHows][2]*Metric // tokens as counted, and as the provider counts
 }
 
 // flush tells the host what was counted.
@@ -37,6 +44,9 @@ const (
 	metricShadow   = "weir_shadow_denials_total" // the same, for limits in shadow mode
 	metricCharges  = "weir_charges_total"        // source
 	metricEndings  = "weir_endings_total"        // ending
+	metricErrors   = "weir_input_errors_total"   // how, within
+	metricCounted  = "weir_input_counted_total"  // how
+	metricActual   = "weir_input_actual_total"   // how
 	metricPanics   = "weir_panics_total"         // callback
 )
 
@@ -82,4 +92,26 @@ func (v *VM) count(m **Metric, name, label, value string) {
 		*m = v.newMetric(name + "." + label + "." + value)
 	}
 	(*m).pending++
+}
+
+// errorBounds are the errors of a count, in percent, that the metric tells apart.
+var errorBounds = [...]int64{1, 2, 3, 5, 10, 20, 50}
+
+// countError counts by how much a count of the input was off. The bias is the ratio of the two sums of tokens; median and
+// 95th percentile follow from how many calls were within each bound.
+func (v *VM) countError(how dialect.How, counted, actual int64) {
+	off := max(counted-actual, actual-counted)
+	k := 0
+	for k < len(errorBounds) && off*100 > actual*errorBounds[k] {
+		k++
+	}
+	within := "more"
+	if k < len(errorBounds) {
+		within = strconv.FormatInt(errorBounds[k], 10)
+	}
+	v.count(&v.metrics.errors[how][k], metricErrors+".how."+how.String(), "within", within)
+	v.count(&v.metrics.input[how][0], metricCounted, "how", how.String())
+	v.metrics.input[how][0].pending += counted - 1
+	v.count(&v.metrics.input[how][1], metricActual, "how", how.String())
+	v.metrics.input[how][1].pending += actual - 1
 }

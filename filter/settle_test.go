@@ -191,12 +191,12 @@ func TestUsageBeyondTheBody(t *testing.T) {
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
 		for name, row := range map[string]struct {
 			request, answer string
-			want            string // what remains of ten million; what the provider does not say counts by the body's length here
+			want            string // what remains of ten million; the first calls of a model are counted, to learn from them
 		}{
 			"earlier answers":       {`"previous_response_id":"resp_1","max_output_tokens":16,"input":"hi"`, `{"status":"completed","usage":{"input_tokens":90000,"output_tokens":16}}`, "9909984"},
 			"an image":              {`"max_output_tokens":16,"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://x"}]}]`, `{"usage":{"input_tokens":900000,"output_tokens":0}}`, "9100000"},
-			"no more than is there": {`"previous_response_id":null,"max_output_tokens":16,"input":"hi"`, `{"usage":{"input_tokens":90000,"output_tokens":16}}`, "9999979"},
-			"background":            {`"background":true,"max_output_tokens":50000,"input":"hi"`, `{"status":"queued","background":true,"error":null,"usage":null}`, "9949981"},
+			"no more than is there": {`"previous_response_id":null,"max_output_tokens":16,"input":"hi"`, `{"usage":{"input_tokens":90000,"output_tokens":16}}`, "9999992"},
+			"background":            {`"background":true,"max_output_tokens":50000,"input":"hi"`, `{"status":"queued","background":true,"error":null,"usage":null}`, "9949992"},
 		} {
 			p.Worker(0).Open(request("/openai/v1/responses", name, `{"model":"gpt-5",`+row.request+`}`)).Answer(200, row.answer)
 			p.Sleep(20 * time.Millisecond)

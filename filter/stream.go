@@ -42,6 +42,7 @@ type Stream struct {
 	request     dialect.Request
 	answer      dialect.Answer
 	packed      *inflate.Stream // the answer, if it is compressed
+	lesson      lesson
 	status      int
 }
 

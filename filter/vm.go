@@ -17,6 +17,8 @@ type VM struct {
 	host      Host
 	ledger    *policy.Ledger
 	reader    dialect.Reader
+	learner   *policy.Learner
+	ample     uint // calls for which an upper bound was reserved
 	metrics   metrics
 	emergency emergency
 	free      []*Stream
@@ -29,6 +31,7 @@ func NewVM(h Host) *VM {
 	return &VM{
 		host:    h,
 		ledger:  policy.NewLedger(h, rand.Uint64()|1),
+		learner: policy.NewLearner(h),
 		metrics: metrics{denied: map[decisionKey]*Metric{}},
 	}
 }

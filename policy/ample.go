@@ -3,29 +3,29 @@
 package policy
 
 // While limits are hardly used nobody needs to know to the token how much, nor every call's end at once. Then an upper bound
-// is reserved in place of a count, for some calls ahead in one access to the buckets (a stock), and settled a moment later
+// is reserved in place of a count, for some calls ahead in one access to the buckets (a batch), and settled a moment later
 // (RATIONALE.md, "What is different while limits are hardly used?").
 
-// A stock is what was reserved on a path ahead of the calls that will use it.
-type stock struct {
+// A batch is what was reserved on a path ahead of the calls that will use it.
+type batch struct {
 	reservation Reservation // its cost is what is left
 	expires     int64
 }
 
 const (
-	// maxStock is for how many calls a stock is, at most.
-	maxStock = 32
+	// maxBatch is for how many calls a batch is, at most.
+	maxBatch = 32
 
-	// A stock lives until the next Flush. So a call counts as admitted up to so much too early, which the ring's slots for
+	// A batch lives until the next Flush. So a call counts as admitted up to so much too early, which the ring's slots for
 	// jitter cover.
-	stockLife = FlushEvery
+	batchLife = FlushEvery
 )
 
 // ReserveAmple takes an upper bound of the cost, if all token limits of the path are hardly used: then it makes no difference
 // that the bound is too large, and the caller is spared the counting. false: nothing was taken, and Reserve must be asked
 // with the exact cost.
 func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservation) bool {
-	s := &l.stocks[path.hash()%uint64(len(l.stocks))]
+	s := &l.batches[path.hash()%uint64(len(l.batches))]
 	if s.serve(now, path, bound, res) {
 		return true
 	}
@@ -39,22 +39,22 @@ func (l *Ledger) ReserveAmple(now int64, path *Path, bound Cost, res *Reservatio
 	}
 	res.ample = true
 	if n > 1 {
-		l.giveBackStock(now, s)
-		*s = stock{*res, now + stockLife}
+		l.giveBackBatch(now, s)
+		*s = batch{*res, now + batchLife}
 		s.serve(now, path, bound, res)
 	}
 	return true
 }
 
-// serve takes a call's cost from the stock, if it is for this path and has enough left.
-func (s *stock) serve(now int64, path *Path, bound Cost, res *Reservation) bool {
+// serve takes a call's cost from the batch, if it is for this path and has enough left.
+func (s *batch) serve(now int64, path *Path, bound Cost, res *Reservation) bool {
 	return now < s.expires && s.reservation.path.same(path) && s.reservation.Split(bound, res)
 }
 
-// spareCalls is how many calls of the cost, up to maxStock, all limits of the path admit and stay hardly used; 0: not even one.
+// spareCalls is how many calls of the cost, up to maxBatch, all limits of the path admit and stay hardly used; 0: not even one.
 // It loads the path.
 func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
-	n := int64(maxStock)
+	n := int64(maxBatch)
 	for i := range path.Len {
 		s, r := &path.Steps[i], &l.loads[i]
 		l.load(now, s, r)
@@ -77,30 +77,30 @@ func (s *meterState) spareCalls(now int64, cost Cost) int64 {
 	u := s.unit()
 	units := cost.In(u)
 	if units == 0 {
-		return maxStock
+		return maxBatch
 	}
 	n := s.spare(now) / units
 	if u == Requests {
 		n = max(n, 1) // one is admitted, and is counted exactly anyway
 	}
-	if s.ringed() && s.shape.slack() < stockLife {
+	if s.ringed() && s.shape.slack() < batchLife {
 		n = min(n, 1)
 	}
 	return n
 }
 
-// returnStocks gives back what is left of stocks that are over.
-func (l *Ledger) returnStocks(now int64) {
-	for i := range l.stocks {
-		if s := &l.stocks[i]; s.reservation.path.Len > 0 && now >= s.expires {
-			l.giveBackStock(now, s)
+// returnBatches gives back what is left of batches that are over.
+func (l *Ledger) returnBatches(now int64) {
+	for i := range l.batches {
+		if s := &l.batches[i]; s.reservation.path.Len > 0 && now >= s.expires {
+			l.giveBackBatch(now, s)
 		}
 	}
 }
 
-func (l *Ledger) giveBackStock(now int64, s *stock) {
+func (l *Ledger) giveBackBatch(now int64, s *batch) {
 	l.Settle(now, &s.reservation, Cost{})
-	*s = stock{}
+	*s = batch{}
 }
 
 // hash tells paths apart, mostly.

@@ -2,6 +2,8 @@
 
 package policy
 
+import "math"
+
 // A bucket holds the level of one dimension as a theoretical arrival time (GCRA): the instant at which it will be full
 // again. Times are ns of the caller's monotonic clock. A level below zero is debt.
 //
@@ -75,13 +77,25 @@ func (b *bucket) note(at, backlog int64) {
 		b.n--
 	}
 	if b.n == int64(len(b.troughs)) {
-		// Full: join the two oldest, with the lower backlog and the later time, so that late refunds get less, never more.
-		b.troughs[1].backlog = b.troughs[0].backlog
-		copy(b.troughs[:], b.troughs[1:])
-		b.n--
+		b.join()
 	}
 	b.troughs[b.n] = trough{at, backlog}
 	b.n++
+}
+
+// join makes one of two neighbours, with the lower backlog and the later time, so that late refunds get less, never more. It
+// takes those that are nearest by ratio: so the troughs come to lie like powers of something, and what a refund may be is never
+// thought much smaller than it is, however many calls are open.
+func (b *bucket) join() {
+	best, least := 0, math.Inf(1)
+	for i := range len(b.troughs) - 1 {
+		if ratio := float64(b.troughs[i+1].backlog) / float64(b.troughs[i].backlog); ratio < least {
+			best, least = i, ratio
+		}
+	}
+	b.troughs[best+1].backlog = b.troughs[best].backlog
+	copy(b.troughs[best:], b.troughs[best+1:])
+	b.n--
 }
 
 // leastSince is the least backlog at any take after the time at; forever if there was none.

@@ -5,6 +5,7 @@ package policy
 import (
 	"math/big"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -148,6 +149,49 @@ func TestBucketLateRefund(t *testing.T) {
 	if got := b.level(20e9+1, &r); got != 0 {
 		t.Errorf("level %d, want 0", got)
 	}
+}
+
+// Under steady overload what is reserved and not used comes back and is used again, however many calls are open: a bucket
+// gives all of its limit, a window what the open reservations leave of it.
+func TestRefundsAreUsed(t *testing.T) {
+	const limit, used = 1_000_000, 200
+	for _, kind := range []WindowKind{Continuous, Sliding} {
+		for _, latency := range []time.Duration{200 * time.Millisecond, time.Second, 2 * time.Second} {
+			for _, reserved := range []int64{400, 2000} {
+				got := sustained(NewMeter(MeterSpec{Dimension: TPM, Kind: kind, Limit: limit, BurstShare: Whole}), int64(latency), reserved, used)
+				want := 1.0
+				if kind == Sliding { // so much a second of the time of a window, and of the time of a reservation
+					want = 60 / (61 + latency.Seconds()*float64(reserved)/used)
+				}
+				if got < 0.95*want || got > 1.01 {
+					t.Errorf("%v, %v a call, %d reserved for %d: %.3f of the limit is used, want %.3f", kind, latency, reserved, used, got, want)
+				}
+			}
+		}
+	}
+}
+
+// sustained is the share of a meter's limit that is used by calls of a latency, of which there are always more.
+func sustained(m Meter, latency, reserved, used int64) float64 {
+	s := newMeterState(0, m)
+	var open []int64 // when they were admitted
+	const from, until = int64(124e9), int64(124e9 + 6*62e9)
+	sum := int64(0)
+	for now := int64(1); now < until; now += 1e6 {
+		for len(open) > 0 && open[0]+latency <= now {
+			s.settle(open[0], now, reserved, used)
+			open = open[1:]
+			if now >= from {
+				sum += used
+			}
+		}
+		for s.wait(now, reserved) == 0 {
+			now++
+			s.take(now, reserved)
+			open = append(open, now)
+		}
+	}
+	return float64(sum) / float64(m.rate.limit) * float64(m.rate.window) / float64(until-from)
 }
 
 // The wait is exact: refused before, admitted at that instant.

@@ -83,6 +83,7 @@ func (c *compiler) compile() *Policy {
 		Secret:   cmp.Or(s.Secret, defaultSecret),
 		Parse:    c.parse(),
 		Output:   c.output(),
+		Learned:  c.oneOf("output.reserve", s.Output.Reserve, "declared", "declared", "learned") == "learned",
 		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
 		Families: c.families(),
 	}
@@ -90,6 +91,7 @@ func (c *compiler) compile() *Policy {
 	c.limits(p)
 	c.ratings(p)
 	c.slots(p)
+	c.classes(p)
 	c.providers(p)
 	return p
 }

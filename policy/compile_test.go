@@ -4,6 +4,7 @@ package policy
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -138,6 +139,28 @@ func TestOutputBound(t *testing.T) {
 		var path Path
 		p.Path(&path, row.model, &Caller{Tenant: row.tenant})
 		if got := p.OutputBound(&path, row.model, row.input, row.declared); got != row.want {
+			t.Errorf("%+v: %d", row, got)
+		}
+	}
+}
+
+// What is learned of outputs takes the place of what is declared, but never goes above it or above any other bound.
+func TestLearnedOutput(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","output":{"default":"500"%s},"providers":{"openai":{"upstream":"https://h","models":{"m":{"tpm":"1000","max_output":"400"}}}}}`
+	for _, row := range []struct {
+		reserve                     string
+		input, declared, long, want int64
+	}{
+		{"", 10, 2000, 90, 2000}, {`,"reserve":"declared"`, 10, -1, 90, 400},
+		{`,"reserve":"learned"`, 10, 2000, 90, 90}, {`,"reserve":"learned"`, 10, 50, 90, 50}, {`,"reserve":"learned"`, 10, 2000, 0, 2000},
+		{`,"reserve":"learned"`, 10, -1, 90, 90}, {`,"reserve":"learned"`, 10, -1, 4000, 400}, {`,"reserve":"learned"`, 950, -1, 90, 50},
+		{`,"reserve":"learned"`, 10, -1, 0, 400}, {`,"reserve":"learned"`, 10, 0, 90, 0},
+	} {
+		p := compiled(t, fmt.Sprintf(policy, row.reserve))
+		m, _ := p.Providers[0].Models.Lookup("m")
+		var path Path
+		p.Path(&path, m, &Caller{Tenant: "a"})
+		if got := p.LearnedOutput(&path, m, row.input, row.declared, row.long); got != row.want {
 			t.Errorf("%+v: %d", row, got)
 		}
 	}

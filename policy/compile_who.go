@@ -124,13 +124,20 @@ func (c *compiler) source(path string, s Source) {
 }
 
 // families of tokenizers that weir knows, by the names of policy/tokens.
-var families = []string{"o200k", "cl100k", "claude", "other"}
+var families = []string{"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "gemini", "llama", "qwen", "deepseek", "mistral", "other"}
 
-// defaultFamilies says which tokenizer counts which model if the policy does not say.
+// defaultFamilies says which tokenizer counts which model if the policy does not say. A model may have its vendor before
+// its name, as resellers and Bedrock write it. Of gpt-4 and before only these have the older vocabulary.
 var defaultFamilies = map[string]string{
-	"gpt-*": "o200k", "chatgpt-*": "o200k", "o1*": "o200k", "o3*": "o200k", "o4*": "o200k", "codex-*": "o200k",
+	"gpt-*": "o200k", "chatgpt-*": "o200k", "o1*": "o200k", "o3*": "o200k", "o4*": "o200k", "codex-*": "o200k", "openai*gpt-*": "o200k",
 	"gpt-4": "cl100k", "gpt-4-*": "cl100k", "gpt-3.5*": "cl100k", "text-embedding-*": "cl100k",
-	"claude*": "claude", "*anthropic.claude*": "claude", "*": "other",
+	"*claude*": "claude", "*claude-opus-4-7*": "claude-4.7", "*claude-opus-4-8*": "claude-4.7", "*claude-opus-4.7*": "claude-4.7", "*claude-opus-4.8*": "claude-4.7",
+	"*claude-opus-5*": "claude-4.7", "*claude-sonnet-5*": "claude-4.7", "*claude-haiku-5*": "claude-4.7", "*claude-fable-5*": "claude-4.7",
+	"*claude-1*": "claude-2", "*claude-2*": "claude-2", "*claude-v2*": "claude-2", "*claude-instant*": "claude-2",
+	"*gemini*": "gemini", "*gemma*": "gemini", "*llama*": "llama", "*Llama*": "llama", "*qwen*": "qwen", "*Qwen*": "qwen", "qwq*": "qwen",
+	"*deepseek*": "deepseek", "*DeepSeek*": "deepseek", "*mistral*": "mistral", "*Mistral*": "mistral", "ministral*": "mistral",
+	"codestral*": "mistral", "magistral*": "mistral", "devstral*": "mistral", "pixtral*": "mistral", "open-mixtral*": "mistral",
+	"*": "other",
 }
 
 func (c *compiler) families() (p Patterns[string]) {

@@ -157,8 +157,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// A stock is not used after its time, though no tick has come.
-func TestStockExpires(t *testing.T) {
+// A batch is not used after its time, though no tick has come.
+func TestBatchExpires(t *testing.T) {
 	store := policytest.NewStore()
 	l := NewLedger(store, 1)
 	path := pathOf(map[Tier]*Limit{TierTenant: meters(MeterSpec{Dimension: TPM, Limit: 1_000_000, Jitter: time.Second})}, nil)
@@ -171,11 +171,11 @@ func TestStockExpires(t *testing.T) {
 		return store.Sets - before
 	}
 	sets(1e9)
-	if n := sets(1e9 + stockLife - 1); n != 0 {
-		t.Errorf("%d writes while there is a stock", n)
+	if n := sets(1e9 + batchLife - 1); n != 0 {
+		t.Errorf("%d writes while there is a batch", n)
 	}
-	if n := sets(1e9 + stockLife); n != 1 {
-		t.Errorf("%d writes after the stock's time", n)
+	if n := sets(1e9 + batchLife); n != 1 {
+		t.Errorf("%d writes after the batch's time", n)
 	}
 }
 

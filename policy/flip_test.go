@@ -140,8 +140,8 @@ func TestUserNames(t *testing.T) {
 	}
 }
 
-// In a window that is not much longer than a stock lives, calls are reserved one by one.
-func TestNoStockInShortWindows(t *testing.T) {
+// In a window that is not much longer than a batch lives, calls are reserved one by one.
+func TestNoBatchInShortWindows(t *testing.T) {
 	for _, w := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 500 * time.Millisecond, time.Second} {
 		store := policytest.NewStore()
 		a, b := NewLedger(store, 1), NewLedger(store, 2)
@@ -149,9 +149,9 @@ func TestNoStockInShortWindows(t *testing.T) {
 		now := int64(time.Hour)
 		var r Reservation
 		a.ReserveAmple(now, path, Cost{Requests: 1, Input: 1, Output: 1}, &r)
-		now += stockLife - 1
+		now += batchLife - 1
 		n := int64(admitted(b, now, path, Cost{Requests: 1, Input: 1, Output: 1}, 2_000_000))
-		for range maxStock - 1 {
+		for range maxBatch - 1 {
 			if a.ReserveAmple(now, path, Cost{Requests: 1, Input: 1, Output: 1}, &r) {
 				n++
 			}

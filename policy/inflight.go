@@ -26,8 +26,21 @@ func (l *Ledger) heldOf(s *Step, spill bool) *held {
 	if s.Limit.InFlight == 0 {
 		return nil
 	}
-	return l.held[keyOf(s, spill)]
+	k := keyOf(s, spill)
+	c := &l.heldCache[k%heldCacheSize]
+	if c.key != k || c.held == nil {
+		*c = heldEntry{k, l.held[k]}
+	}
+	return c.held
 }
+
+// A heldEntry is what heldOf found last at its place: most requests meet the same few buckets.
+type heldEntry struct {
+	key  heldKey
+	held *held
+}
+
+const heldCacheSize = 64
 
 // addCalls counts n more calls in flight on a bucket that limits them. h is what heldOf gave.
 func (l *Ledger) addCalls(h *held, s *Step, spill bool, n int64) {
@@ -65,6 +78,7 @@ func (l *Ledger) Renew(now int64) {
 		p := []settlement{{step: h.step, spill: h.spill}} // of nothing: it only says how many calls there are
 		if l.settleStep(now, p) && h.calls == 0 {
 			delete(l.held, k)
+			l.heldCache[k%heldCacheSize] = heldEntry{}
 		}
 	}
 }

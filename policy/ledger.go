@@ -7,16 +7,17 @@ import "time"
 // A Ledger is one worker's access to the buckets in a store that it shares with others. It is not safe for concurrent
 // use: each worker has its own. It holds no state of the buckets, only scratch memory and its own calls in flight.
 type Ledger struct {
-	store  Store
-	vm     uint64
-	hints  [1024]slotHint
-	loads  [maxSteps]loaded
-	probed loaded
-	spare  record
-	held   map[heldKey]*held
-	stocks [64]stock
-	later  []settlement // until the next Flush
-	wall   int64        // what the wall clock is ahead of the clock of decisions, ns
+	store     Store
+	vm        uint64
+	hints     [1024]slotHint
+	loads     [maxSteps]loaded
+	probed    loaded
+	spare     record
+	held      map[heldKey]*held
+	heldCache [heldCacheSize]heldEntry
+	batches   [64]batch
+	later     []settlement // until the next Flush
+	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
 	fanouts []openFanout
 

@@ -17,9 +17,11 @@ type Policy struct {
 	Hasher    Hasher
 	Parse     int64 // bytes of a body that are read
 	Output    int64 // tokens that are reserved for undeclared output
+	Learned   bool  // output.reserve: learned
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
-	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
+	Classes   []Class // the highest first; at least one
+	Since     int64   // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
@@ -28,6 +30,7 @@ type Policy struct {
 	user         map[string]*Limit
 	tool         map[string]*Limit
 	tree         map[string]*Limit
+	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
 }
@@ -234,6 +237,22 @@ func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 
 		bound = min(bound, m.MaxOutput)
 	}
 	return max(min(bound, path.smallest(Tokens)-input, path.smallest(OutputTokens)), 0)
+}
+
+// LearnedOutput is OutputBound where output.reserve is learned: what outputs are seldom longer than, if that is known (long
+// is above 0), but never more than the call declares or may produce.
+func (p *Policy) LearnedOutput(path *Path, m *Model, input, declared, long int64) int64 {
+	bound := p.OutputBound(path, m, input, declared)
+	if !p.Learned || long <= 0 {
+		return bound
+	}
+	if declared >= 0 {
+		return min(declared, long)
+	}
+	if m != nil && m.MaxOutput > 0 {
+		long = min(long, m.MaxOutput)
+	}
+	return max(min(long, path.smallest(Tokens)-input, path.smallest(OutputTokens)), 0)
 }
 
 // GuessedInput bounds a guess of the input from the length of a body that nobody read by what the path admits at all: a

@@ -59,11 +59,11 @@ const (
 	flushAt    = 256
 )
 
-// Flush gives back stocks that are over, and settles what was left for later, all of a bucket at once.
+// Flush gives back batches that are over, and settles what was left for later, all of a bucket at once.
 func (l *Ledger) Flush(now int64) {
 	l.flushing = true
 	defer func() { l.flushing = false }()
-	l.returnStocks(now)
+	l.returnBatches(now)
 	l.lookAfterFanouts(now)
 	if len(l.later) == 0 {
 		return

@@ -125,11 +125,12 @@ type StreamSpec struct {
 
 // ClassSpec is a priority class.
 type ClassSpec struct {
-	Share   Share    `json:"share,omitempty"`
-	OnLimit string   `json:"on_limit,omitempty"`
-	Wait    Duration `json:"wait,omitempty"`
-	Aging   Duration `json:"aging,omitempty"`
-	Borrow  *bool    `json:"borrow,omitempty"`
+	Share    Share    `json:"share,omitempty"`
+	Priority float64  `json:"priority,omitempty"` // higher ones first; without, the share in percent
+	OnLimit  string   `json:"on_limit,omitempty"`
+	Wait     Duration `json:"wait,omitempty"`
+	Aging    Duration `json:"aging,omitempty"`
+	Borrow   *bool    `json:"borrow,omitempty"`
 }
 
 // RouteSpec gives requests of a path a class.
@@ -144,7 +145,7 @@ type RouteSpec struct {
 // OutputSpec says what is reserved for output.
 type OutputSpec struct {
 	Default *Count `json:"default,omitempty"`
-	Reserve string `json:"reserve,omitempty" weir:"later"`
+	Reserve string `json:"reserve,omitempty"` // declared or learned
 	Cap     string `json:"cap,omitempty" weir:"later"`
 }
 

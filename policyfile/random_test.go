@@ -42,12 +42,14 @@ var names = []string{
 // words are texts that a field may have, by the key it has.
 var words = map[string][]string{
 	"on_error":  {"", "deny", "allow"},
+	"on_limit":  {"", "deny", "queue"},
 	"scope":     {"", "node", "fleet", "central"},
+	"reserve":   {"", "declared", "learned"},
 	"uncertain": {"", "refund", "keep"},
 	"dialect":   {"openai", "anthropic", "generic"},
 	"upstream":  {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
 	"trust":     {"all", "10.0.0.0/8", "fd00::/8", "::1", "spiffe://mesh/agents/*"},
-	"families":  {"o200k", "cl100k", "claude", "other"},
+	"families":  {"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "gemini", "llama", "qwen", "deepseek", "mistral", "other"},
 }
 
 // randomSpec makes a policy that is correct.
@@ -65,6 +67,13 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
+	}
+	for name, c := range s.Classes {
+		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(time.Hour))
+		s.Classes[name] = c
+	}
+	for i := range s.Routes {
+		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}
 	for _, e := range s.Limits.Environment {
 		e.Share = max(e.Share, 1)

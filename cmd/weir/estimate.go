@@ -4,12 +4,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
@@ -33,12 +34,12 @@ func (estimateCmd) Help() string {
 
 // An estimate is one line of output.
 type estimate struct {
-	ID     any    `json:"id,omitempty"`
-	Input  int64  `json:"input_tokens"`
-	Output int64  `json:"output_tokens"`
-	Dial   string `json:"dialect,omitempty"`
-	Model  string `json:"model"`
-	How    string `json:"how"`
+	ID     json.RawMessage `json:"id,omitempty"`
+	Input  int64           `json:"input_tokens"`
+	Output int64           `json:"output_tokens"`
+	Dial   string          `json:"dialect,omitempty"`
+	Model  string          `json:"model"`
+	How    string          `json:"how"`
 }
 
 func (c *estimateCmd) Run(s streams) error {
@@ -52,6 +53,7 @@ func (c *estimateCmd) Run(s streams) error {
 	}
 	defer done()
 	out := json.NewEncoder(s.out)
+	out.SetEscapeHTML(false)
 	if c.JSONL {
 		return e.lines(in, out)
 	}
@@ -149,24 +151,11 @@ func (e *estimator) lines(in io.Reader, out *json.Encoder) error {
 	lines := bufio.NewReader(in)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
-		if len(strings.TrimSpace(string(line))) > 0 {
-			var q struct {
-				ID         any
-				Body, Text *string
-			}
-			if err := json.Unmarshal(line, &q); err != nil {
+		if len(bytes.TrimSpace(line)) > 0 {
+			r, err := e.line(line)
+			if err != nil {
 				return fmt.Errorf("line %d: %w", n, err)
 			}
-			var r estimate
-			switch {
-			case q.Body != nil:
-				r = e.body([]byte(*q.Body))
-			case q.Text != nil:
-				r = e.text(*q.Text)
-			default:
-				return fmt.Errorf("line %d has neither body nor text", n)
-			}
-			r.ID = q.ID
 			if err := out.Encode(r); err != nil {
 				return err
 			}
@@ -178,4 +167,34 @@ func (e *estimator) lines(in io.Reader, out *json.Encoder) error {
 			return err
 		}
 	}
+}
+
+// line answers a line {"id","body"} or {"id","text"}, both strings.
+func (e *estimator) line(line []byte) (r estimate, err error) {
+	var q struct {
+		ID         json.RawMessage
+		Body, Text json.RawMessage
+	}
+	if err := json.Unmarshal(line, &q); err != nil {
+		return r, fmt.Errorf("no JSON object: %w", err)
+	}
+	var s string
+	switch {
+	case q.Body != nil && q.Text != nil:
+		return r, errors.New("it has both body and text")
+	case q.Body != nil:
+		if err := json.Unmarshal(q.Body, &s); err != nil {
+			return r, errors.New("body is no string: write the request's body as one")
+		}
+		r = e.body([]byte(s))
+	case q.Text != nil:
+		if err := json.Unmarshal(q.Text, &s); err != nil {
+			return r, errors.New("text is no string")
+		}
+		r = e.text(s)
+	default:
+		return r, errors.New("it has neither body nor text")
+	}
+	r.ID = q.ID
+	return r, nil
 }

@@ -29,6 +29,7 @@ type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Run the control plane alone."`
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
+	Simulate  simulateCmd  `cmd:"" help:"Run an experiment or a scenario in virtual time, on the same code as the filter."`
 	Bootstrap bootstrapCmd `cmd:"" help:"Print what to put into an Envoy."`
 	Wasm      wasmCmd      `cmd:"" help:"Write the filter to standard output."`
 	Mock      mockCmd      `cmd:"" help:"Run a mock LLM provider with limits of its own."`

@@ -18,16 +18,17 @@ const module = "github.com/weirproxy/weir/"
 
 // mayImport says which of our packages a folder may import, beside its own parts (CONTRIBUTING.md, "Imports point one way").
 var mayImport = map[string][]string{
-	"policy":        {},
-	"dialect":       {"policy"},
-	"filter":        {"dialect", "policy"},
-	"policyfile":    {"policy"},
-	"envoy":         {"policy"},
-	"controlplane":  {"policyfile", "envoy", "policy"},
-	"internal/mock": {},
-	"internal/arch": {},
-	"e2e":           {"envoy"},
-	"cmd":           {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy"},
+	"policy":          {},
+	"dialect":         {"policy"},
+	"filter":          {"dialect", "policy"},
+	"policyfile":      {"policy"},
+	"envoy":           {"policy"},
+	"controlplane":    {"policyfile", "envoy", "policy"},
+	"internal/mock":   {},
+	"internal/arch":   {},
+	"internal/faults": {},
+	"e2e":             {"envoy"},
+	"cmd":             {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy"},
 }
 
 // standardOnly may import nothing but the standard library and policy.

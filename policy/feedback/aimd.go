@@ -4,7 +4,7 @@ package feedback
 
 import "github.com/weirproxy/weir/policy"
 
-// A Controller adapts one limit of one provider's model: additive increase, multiplicative decrease (mission C5). Its rate is
+// A Controller adapts one limit of one provider's model: additive increase, multiplicative decrease. Its rate is
 // a share of the limit in the policy, so that it means the same for every Envoy and stays right when the policy changes.
 //
 // Calls carry the epoch of the rate under which they were admitted. A cut begins a new epoch, and only what was admitted in

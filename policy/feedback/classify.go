@@ -63,7 +63,7 @@ func (t *told) meaning() meaning {
 	return kind
 }
 
-// classOf is the class by the provider's word, or else by the status (mission C3). Statuses below 400 come here with an
+// classOf is the class by the provider's word, or else by the status. Statuses below 400 come here with an
 // error in their body, which is a refusal unless it says otherwise.
 func classOf(m meaning, status int) Class {
 	switch m {
@@ -113,7 +113,7 @@ func byWords(c Class, status int, message string) (class Class, ramp bool) {
 	return c, containsAny(message, rampWords)
 }
 
-// retry says whether a retry may be sent, by status (mission C3): 429 408 502 503 504, never 400 401 403 404 405 413 415,
+// retry says whether a retry may be sent, by status: 429 408 502 503 504, never 400 401 403 404 405 413 415,
 // 409 and 422 only when told. 529 and 498 are their providers' words for 503, and a 200 that refuses is like a 429.
 func (r *Reply) retry(c Class) bool {
 	should := r.header("x-should-retry")

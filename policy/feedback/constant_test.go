@@ -108,7 +108,7 @@ func step(c *Controller, at float64, s Sample) policy.Share {
 
 var busySample = Sample{Answered: 100, Sent: 100, Could: 100}
 
-// The rules as mission C5 tells them, and the field cases aimd-01, aimd-04 and aimd-06.
+// The rules as people expect them, and the field cases aimd-01, aimd-04 and aimd-06.
 func TestControllerExample(t *testing.T) {
 	c := NewController(DefaultRules(), policy.Whole, 0)
 	for _, row := range []struct {

@@ -57,7 +57,7 @@ func TestLearnerMoves(t *testing.T) {
 	}
 }
 
-// The sample of limits.md, finding 10, and the other window that it must not be taken for.
+// A sample of real headers, and the other window that it must not be taken for.
 func TestImpliedWindow(t *testing.T) {
 	for _, row := range []struct {
 		limit, remaining, reset, want int64

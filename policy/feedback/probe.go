@@ -2,7 +2,7 @@
 
 package feedback
 
-// A Probe finds the limits of a provider that tells none (mission C6): it starts low, watches, and raises what is used up,
+// A Probe finds the limits of a provider that tells none: it starts low, watches, and raises what is used up,
 // one dimension at a time, so that a rejection says which limit it met. What it found is for the configuration; from there
 // on a [Controller] looks after it.
 type Probe struct {
@@ -30,7 +30,7 @@ var probed = [NumProbed]Dimension{{InFlight, 0}, {Requests, minute}, {Tokens, mi
 // Dimension is what it counts.
 func (p Probed) Dimension() Dimension { return probed[p] }
 
-// What a probe starts with: 2 in flight as mission C6 says, and rates under the smallest that any provider gives who is
+// What a probe starts with: 2 in flight, and rates under the smallest that any provider gives who is
 // paid (Anthropic's first tier: 50 requests and 30,000 tokens a minute). It watches for a minute, the window of what it
 // looks for, then raises by half. Rejections within probeRest of a change are about what was before it.
 const (

@@ -4,7 +4,7 @@ package feedback
 
 import "github.com/weirproxy/weir/policy"
 
-// A Ramp bounds how fast a rate may climb (mission A9): above a number of tokens a minute, no minute may have more than
+// A Ramp bounds how fast a rate may climb: above a number of tokens a minute, no minute may have more than
 // growth above the fullest minute between one window ago and two. OpenAI answers slow_down to anything steeper, whatever
 // the limits allow. A pause of up to a window is forgiven, for the provider still knows the old rate; a longer one is not.
 type Ramp struct {

@@ -18,7 +18,7 @@ type Rules struct {
 	ByShare  bool         // the second rule set: by the share of rejections, see byShare
 }
 
-// The defaults are mission C5's. Busy is that of Netflix's concurrency-limits and of limits.md (c).
+// Busy is that of Netflix's concurrency-limits.
 var defaults = Rules{
 	Decrease: 700_000, Increase: 50_000, Per: 30 * second, Cooldown: 10 * second,
 	Floor: 100_000, Ceiling: policy.Whole, Busy: 750_000,

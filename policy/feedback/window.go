@@ -5,7 +5,7 @@ package feedback
 import "strings"
 
 // impliedWindow is the observation's window, or what it must be where the limit refills continuously: such a limit is full again
-// after (limit-remaining)/limit of its window, which OpenAI's headers obey to the ms (limits.md, finding 10). It is 0 if
+// after (limit-remaining)/limit of its window, which OpenAI's headers obey to the ms. It is 0 if
 // neither says anything.
 func (o *Observation) impliedWindow() int64 {
 	if o.Dimension.Window != 0 || o.Limit <= 0 || o.Remaining < 0 || o.Reset <= 0 {

@@ -141,8 +141,6 @@ func (p *aimdPlant) step(s feedback.Sample) {
 	p.clock.After(p.delay/2, func() { p.rate, p.epoch = p.perSecond(change.To), change.Epoch })
 }
 
-func seconds(ns int64) float64 { return float64(ns) / float64(time.Second) }
-
 // naive cuts on each report that has a rejection in it, whenever that was sent: what a client does that takes every 429 for
 // news. It is here to be compared with.
 type naive struct {

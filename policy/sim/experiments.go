@@ -4,5 +4,11 @@ package sim
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{AIMD()}
+	return []Experiment{
+		AgentBurst(),
+		Starvation(),
+		AIMD(),
+		fleetExperiment(),
+		smallQuotaExperiment(),
+	}
 }

@@ -13,6 +13,7 @@ type Experiment struct {
 type Options struct {
 	Seed     uint64
 	Quick    bool                // fewer repetitions, for tests
+	Jitter   Jitter              // of clients that retry
 	Progress func(done, all int) // may be nil
 }
 
@@ -71,3 +72,5 @@ func (r *Report) Failed() bool {
 	}
 	return false
 }
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }

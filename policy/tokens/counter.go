@@ -15,8 +15,9 @@ type Counter struct {
 	rules  rules
 	cache  [cacheSize]uint64 // of merged pieces: 56 bits of the hash, 8 bits of the count
 	merger
+	work
 	repaired []byte // a text with its invalid bytes replaced
-	decoded  []byte // a JSON string with its escapes resolved
+	decoded  []byte // a part of a JSON string with its escapes resolved
 }
 
 const (
@@ -43,13 +44,14 @@ func New(f Family) *Counter {
 
 // Count gives the number of tokens of s as ordinary text: what looks like a special token is none. Each byte that is no
 // part of valid UTF-8 counts as one U+FFFD, as encoding/json reads it.
-func (c *Counter) Count(s string) int {
-	if utf8.ValidString(s) {
-		return c.family.scale(c.count(s))
-	}
-	n := c.count(c.repair(s))
-	c.repaired = trim(c.repaired)
-	return c.family.scale(n)
+func (c *Counter) Count(s string) int { return c.countFor(c.family, s) }
+
+// countFor is Count for any family of the counter's encoding.
+func (c *Counter) countFor(f Family, s string) int {
+	p := parts{family: f}
+	c.begin()
+	c.feed(&p, s)
+	return p.total()
 }
 
 // CountBytes is Count for bytes, without a copy.

@@ -11,31 +11,48 @@ import (
 
 // CountJSON is Count for the text of a JSON string; raw is what stands between the quotes. It reads as encoding/json does:
 // a surrogate without its partner is U+FFFD. What is no JSON counts as it stands, a backslash too that begins no escape.
-func (c *Counter) CountJSON(raw string) int {
+func (c *Counter) CountJSON(raw string) int { return c.countJSON(c.family, raw) }
+
+func (c *Counter) countJSON(f Family, raw string) int {
 	if strings.IndexByte(raw, '\\') < 0 {
-		return c.Count(raw)
+		return c.countFor(f, raw)
 	}
-	n := c.Count(c.decode(raw))
-	c.decoded = trim(c.decoded)
-	return n
+	p := parts{family: f}
+	c.begin()
+	b, most := c.decoded[:0], partSize
+	for raw != "" {
+		b, raw = decode(b, raw, most)
+		if raw == "" {
+			break
+		}
+		cut := lastCut(b)
+		if cut == 0 { // no blank in all of it
+			most *= 2
+			continue
+		}
+		c.feed(&p, unsafe.String(unsafe.SliceData(b), cut))
+		b, most = b[:copy(b, b[cut:])], partSize
+	}
+	c.feed(&p, unsafe.String(unsafe.SliceData(b), len(b)))
+	c.decoded = trim(b)
+	return p.total()
 }
 
-// decode resolves the escapes of raw. No escape is shorter than what it stands for, so len(raw) bytes are enough.
-func (c *Counter) decode(raw string) string {
-	b := sized(c.decoded, len(raw))
-	for {
-		k := strings.IndexByte(raw, '\\')
+// decode resolves the escapes of raw, until b has about so many bytes, and gives what is left of raw.
+func decode(b []byte, raw string, most int) ([]byte, string) {
+	for len(b) < most && raw != "" {
+		k := strings.IndexByte(raw[:min(len(raw), most-len(b))], '\\')
 		if k < 0 {
-			break
+			k = min(len(raw), most-len(b))
+			b, raw = append(b, raw[:k]...), raw[k:]
+			continue
 		}
 		b = append(b, raw[:k]...)
 		r, n := escape(raw[k:])
 		b = utf8.AppendRune(b, r)
 		raw = raw[k+n:]
 	}
-	b = append(b, raw...)
-	c.decoded = b
-	return unsafe.String(unsafe.SliceData(b), len(b))
+	return b, raw
 }
 
 // escape reads the escape that s begins with, and says how long it is.

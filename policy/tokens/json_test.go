@@ -44,8 +44,14 @@ func TestCountJSONReadsAsEncodingJSON(t *testing.T) {
 }
 
 func checkJSON(t interface{ Fatalf(string, ...any) }, c *Counter, raw, text string) {
-	if got := string([]rune(c.decode(raw))); got != text {
-		t.Fatalf("%q is read as %q, not %q", raw, got, text)
+	for _, most := range []int{1, 3, len(raw) + 1} { // in parts of any size
+		var b []byte
+		for rest := raw; rest != ""; {
+			b, rest = decode(b, rest, len(b)+most)
+		}
+		if got := string([]rune(string(b))); got != text {
+			t.Fatalf("%q is read as %q, not %q", raw, got, text)
+		}
 	}
 	if got, want := c.CountJSON(raw), c.Count(text); got != want {
 		t.Fatalf("%v: %d tokens in %q, not %d", c.family, got, raw, want)

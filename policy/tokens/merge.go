@@ -20,15 +20,28 @@ type merger struct {
 	pad        [window + 8]byte // the last piece of a text
 }
 
-// merged counts the tokens of s[i:j].
-func (m *merger) merged(s string, i, j int) int {
-	if j-i > window {
-		return m.mergeLong(s, i, j, leastMargin)
+// merged counts the tokens of s[i:j], or guesses them if too much of the text was merged already.
+func (c *Counter) merged(s string, i, j int) (n int) {
+	if c.work.bytes >= workMost {
+		return c.byLength(j - i)
 	}
-	return m.merge(s, i, j)
+	rest := 0
+	if most := i + workMost - c.work.bytes; j > most && j-i > window {
+		rest, j = j-most, most
+	}
+	if j-i > window {
+		n = c.mergeLong(s, i, j, leastMargin)
+	} else {
+		n = c.merge(s, i, j)
+	}
+	c.done(j-i, n)
+	if rest > 0 {
+		n += c.byLength(rest)
+	}
+	return n
 }
 
-// merge is merged for up to window bytes.
+// merge counts the tokens of s[i:j], up to window bytes.
 func (m *merger) merge(s string, i, j int) int {
 	s, i, j = m.padded(s, i, j)
 	n := m.split(s, i, j)

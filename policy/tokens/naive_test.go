@@ -72,6 +72,7 @@ func TestMerge(t *testing.T) {
 		for _, c := range counters {
 			want := naiveMerge(c, s)
 			for _, behind := range []string{"", "x", "12345678"} {
+				c.begin()
 				if got := c.merged(s+behind, 0, len(s)); got != want {
 					t.Fatalf("%v: %d tokens in %.100q, %d bytes, not %d", c.family, got, s, len(s), want)
 				}

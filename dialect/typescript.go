@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// renderTools counts tools as the TypeScript in which OpenAI's models read them:
+//
+//	namespace functions {
+//
+//	// Looks the weather up
+//	type weather = (_: {
+//	// Where
+//	city: string,
+//	unit?: "C" | "F",
+//	}) => any;
+//
+//	} // namespace functions
+func (r *Reader) renderTools(list gjson.Result) int64 {
+	out := r.scratch()
+	out.write("namespace functions {\n\n")
+	list.ForEach(func(_, tool gjson.Result) bool {
+		f := tool.Get("function")
+		if !f.IsObject() {
+			f = tool // as in responses, and in functions
+		}
+		if d := f.Get("description").Str; d != "" {
+			out.write("// " + d + "\n")
+		}
+		out.write("type " + f.Get("name").Str + " = (")
+		p := readSchema(f.Get("parameters"))
+		if p.members > 0 {
+			out.write("_: {\n")
+			out.properties(&p, 0)
+			out.write("\n}")
+		}
+		out.write(") => any;\n\n")
+		return true
+	})
+	out.write("} // namespace functions")
+	return out.text.Count() + toolsFrame
+}
+
+// schema is what of a JSON schema is rendered.
+type schema struct {
+	kind, description         string
+	kinds                     gjson.Result // kind, where it is a list
+	enum, items, anyOf        gjson.Result
+	properties                gjson.Result
+	required                  gjson.Result
+	members                   int // of properties
+	hasItems, hasAny, hasEnum bool
+}
+
+func readSchema(v gjson.Result) (s schema) {
+	v.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			s.kind, s.kinds = v.Str, v
+		case "description":
+			s.description = v.Str
+		case "enum":
+			s.enum, s.hasEnum = v, v.IsArray()
+		case "items":
+			s.items, s.hasItems = v, v.IsObject()
+		case "anyOf", "oneOf":
+			s.anyOf, s.hasAny = v, v.IsArray()
+		case "required":
+			s.required = v
+		case "properties":
+			s.properties = v
+			v.ForEach(func(_, _ gjson.Result) bool {
+				s.members++
+				return true
+			})
+		}
+		return true
+	})
+	if s.kind == "" && s.members > 0 {
+		s.kind = "object"
+	}
+	return s
+}
+
+// schemaNesting is how deep a schema is followed: each level is read once more.
+const schemaNesting = 8
+
+// properties writes the members of an object. Descriptions below the first level are left out.
+func (s *scratch) properties(of *schema, indent int) {
+	required := map[string]bool{}
+	of.required.ForEach(func(_, name gjson.Result) bool {
+		required[name.Str] = true
+		return true
+	})
+	pad, begun := strings.Repeat(" ", indent), false
+	line := func() {
+		if begun {
+			s.write("\n")
+		}
+		begun = true
+		s.write(pad)
+	}
+	of.properties.ForEach(func(name, v gjson.Result) bool {
+		p := readSchema(v)
+		if p.description != "" && indent < 2 {
+			line()
+			s.write("// " + p.description)
+		}
+		line()
+		s.write(name.Str)
+		if !required[name.Str] {
+			s.write("?")
+		}
+		s.write(": ")
+		s.kind(&p, indent)
+		s.write(",")
+		return true
+	})
+}
+
+// kind writes the type of a value.
+func (s *scratch) kind(p *schema, indent int) {
+	s.depth++
+	defer func() { s.depth-- }()
+	switch {
+	case s.depth > schemaNesting:
+		s.write("any")
+	case p.hasAny:
+		s.either(p.anyOf, func(v gjson.Result) {
+			q := readSchema(v)
+			s.kind(&q, indent)
+		})
+	case p.hasEnum:
+		s.either(p.enum, func(v gjson.Result) {
+			if v.Type == gjson.String {
+				s.write(`"` + v.Str + `"`)
+			} else {
+				s.write(v.Raw)
+			}
+		})
+	case p.kinds.IsArray():
+		s.either(p.kinds, func(v gjson.Result) {
+			q := *p
+			q.kind, q.kinds = v.Str, v
+			s.kind(&q, indent)
+		})
+	default:
+		s.plainKind(p, indent)
+	}
+}
+
+func (s *scratch) plainKind(p *schema, indent int) {
+	switch p.kind {
+	case "string", "boolean", "null", "number":
+		s.write(p.kind)
+	case "integer":
+		s.write("number")
+	case "object":
+		s.write("{\n")
+		s.properties(p, indent+2)
+		s.write("\n}")
+	case "array":
+		if p.hasItems {
+			q := readSchema(p.items)
+			s.kind(&q, indent)
+			s.write("[]")
+		} else {
+			s.write("any[]")
+		}
+	default:
+		s.write("any")
+	}
+}
+
+// either writes alternatives.
+func (s *scratch) either(list gjson.Result, one func(gjson.Result)) {
+	begun := false
+	list.ForEach(func(_, v gjson.Result) bool {
+		if begun {
+			s.write(" | ")
+		}
+		begun = true
+		one(v)
+		return true
+	})
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// OnLimit is what becomes of a request that a limit refuses for now.
+type OnLimit uint8
+
+// What may become of it.
+const (
+	OnLimitDeny    OnLimit = iota // it is refused
+	OnLimitQueue                  // it waits
+	OnLimitDegrade                // it is sent to a smaller model
+	OnLimitSpill                  // it is sent elsewhere
+	numOnLimit
+)
+
+var onLimitNames = [numOnLimit]string{"deny", "queue", "degrade", "spill"}
+
+func (o OnLimit) String() string { return nameOf(onLimitNames[:], o) }
+
+// A Class is a priority class, ready for use.
+type Class struct {
+	Name    string
+	OnLimit OnLimit
+	Wait    time.Duration // at most, in the queue
+	Aging   time.Duration // the age from which it goes before higher classes; 0: never
+}
+
+// A route gives requests of a path a class, or another end at a limit.
+type route struct {
+	class   int // -1: none
+	onLimit OnLimit
+	says    bool // it names onLimit
+}
+
+// defaultWait is how long a class that queues waits at most if the policy does not say.
+const (
+	defaultWait = 30 * time.Second
+	maxWait     = time.Hour
+	maxClasses  = 8
+)
+
+// classes compiles the classes, the one with the highest priority first: that is what the policy says, or else the share.
+func (c *compiler) classes(p *Policy) {
+	names := sortedKeys(c.spec.Classes)
+	if len(names) > maxClasses {
+		c.add("classes", "", "%d classes, at most %d", len(names), maxClasses)
+	}
+	rank := func(name string) float64 {
+		if s := c.spec.Classes[name]; s.Priority != 0 {
+			return s.Priority
+		}
+		return float64(c.spec.Classes[name].Share) * 100 / float64(Whole)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(b), rank(a)) })
+	sum := Share(0)
+	for _, name := range names {
+		s, path := c.spec.Classes[name], Join("classes", name)
+		c.name(path, name, 64)
+		wait := cmp.Or(time.Duration(s.Wait), defaultWait)
+		if wait > maxWait {
+			c.add(Join(path, "wait"), "write 30s", "%v is more than %v", wait, maxWait)
+		}
+		p.Classes = append(p.Classes, Class{Name: name, OnLimit: c.onLimit(path, s.OnLimit), Wait: wait, Aging: time.Duration(s.Aging)})
+		sum += s.Share
+	}
+	if sum > Whole {
+		c.add("classes", "make them 100% or less", "the shares add up to %d%%", int64(sum)*100/int64(Whole))
+	}
+	if len(names) == 0 {
+		p.Classes = []Class{{Name: defaultName, Wait: defaultWait}}
+	}
+	c.routes(p)
+}
+
+func (c *compiler) onLimit(path, word string) OnLimit {
+	word = c.oneOf(Join(path, "on_limit"), word, "deny", onLimitNames[:]...)
+	return OnLimit(slices.Index(onLimitNames[:], word))
+}
+
+func (c *compiler) routes(p *Policy) {
+	for i, s := range c.spec.Routes {
+		path := fmt.Sprintf("routes[%d]", i)
+		if !strings.HasPrefix(s.Match.Path, "/") {
+			c.add(Join(Join(path, "match"), "path"), "write a path such as /openai/v1/embeddings, with * for anything", "%q is no path", s.Match.Path)
+		}
+		r := route{class: -1, says: s.OnLimit != "", onLimit: c.onLimit(path, s.OnLimit)}
+		if s.Class != "" {
+			if r.class = p.classNamed(s.Class); r.class < 0 {
+				c.add(Join(path, "class"), "write one of "+strings.Join(sortedKeys(c.spec.Classes), ", "), "no class %q", s.Class)
+			}
+		}
+		p.routes.Add(s.Match.Path, r)
+	}
+}
+
+func (p *Policy) classNamed(name string) int {
+	return slices.IndexFunc(p.Classes, func(c Class) bool { return c.Name == name })
+}
+
+// ClassOf gives the class of a request: its route's, else the one that it names, else the one of who names none: the lowest. A
+// caller that is not trusted may name a class below the one that it would have without its word, base, and no other.
+func (p *Policy) ClassOf(path, named, base string, trusted bool) (index int, class Class) {
+	r, routed := p.routes.Lookup(path)
+	index = p.classNamed(base)
+	if claimed := p.classNamed(named); claimed >= 0 && (trusted || claimed > index) {
+		index = claimed
+	}
+	if routed && r.class >= 0 {
+		index = r.class
+	}
+	if index < 0 {
+		index = len(p.Classes) - 1
+	}
+	class = p.Classes[index]
+	if routed && r.says {
+		class.OnLimit = r.onLimit
+	}
+	return index, class
+}

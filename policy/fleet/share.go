@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+// A Share is a node's part of one quota: what it may spend, and for how long. While the lease runs it has the granted terms,
+// after that its floor, and some time later nothing.
+type Share struct {
+	key     string
+	window  int64
+	meter   Meter
+	version uint64
+
+	terms      Terms // in force
+	until      int64 // end of the lease
+	floor      Terms // in force after it
+	floorUntil int64
+	stage      stage
+	tight      bool
+	returned   int64
+
+	demand   Demand
+	told     float64 // demand in the last report, units per second
+	ackOf    uint64  // version in the last report
+	idle     int     // reports without demand in a row
+	denied   bool
+	since    int64 // when this denial began
+	lastDeny int64 // when the one before ended
+}
+
+// idleReports is after how many reports without demand a share is not reported any more, so that only what is used travels:
+// its lease ends, and the controller has it back.
+const idleReports = 3
+
+type stage uint8
+
+const (
+	nothing stage = iota // never had a grant, or the floor is forgotten
+	leased
+	floored
+)
+
+// Offer counts what was offered since the last time, admitted or not, and whether any of it was denied: see [Demand.Offer].
+func (s *Share) Offer(now, units, calls int64, denied bool) {
+	s.demand.Offer(now, units, calls)
+	if denied && !s.denied {
+		s.since = now
+	}
+	if !denied && s.denied {
+		s.lastDeny = now
+	}
+	s.denied = denied
+}
+
+// Terms are what is in force now.
+func (s *Share) Terms(now int64) Terms {
+	s.Settle(now)
+	return s.terms
+}
+
+// None says whether the node has no share at all: it has never had a grant, or not for too long.
+func (s *Share) None(now int64) bool {
+	s.Settle(now)
+	return s.stage == nothing
+}
+
+// Held is the most units that the share may come to in a window: its cap, or what the ring still counts.
+func (s *Share) Held(now int64) int64 {
+	s.Settle(now)
+	return max(s.terms.Cap, s.meter.Remembered(now))
+}
+
+// Settle brings the meter down where a lease has ended. It must be called before anything is taken from the meter; what is
+// done late is done as of the time when it was due.
+func (s *Share) Settle(now int64) {
+	if s.stage == leased && now >= s.until {
+		s.enter(floored, s.until, s.floor)
+	}
+	if s.stage == floored && now >= s.floorUntil {
+		s.enter(nothing, s.floorUntil, Terms{})
+	}
+}
+
+// enter lowers the terms. What the bucket loses by it is not given back: the controller may have lent it to somebody else.
+func (s *Share) enter(to stage, at int64, t Terms) {
+	s.stage, s.terms, s.tight = to, t, false
+	s.meter.Set(at, t, 0)
+}
+
+// take puts a grant in force that answers a report sent at the time sent.
+func (s *Share) take(now, sent int64, g *Grant) {
+	s.Settle(now)
+	s.version = g.Version
+	s.until, s.floorUntil = sent+g.Lease, sent+g.Lease+g.Forget
+	s.floor = Terms{Rate: g.Floor, Cap: g.Floor}
+	if g.Rate > 0 {
+		s.floor.Burst = part(g.Floor, g.Burst, g.Rate)
+	}
+	s.stage, s.terms, s.tight = leased, Terms{g.Rate, g.Burst, g.Cap}, g.Tight
+	if now >= s.until { // too late: it kills older ones, and the tokens that came with it count no more
+		s.Settle(now)
+		return
+	}
+	s.returned += s.meter.Set(now, s.terms, g.Tokens)
+}
+
+// event says whether the share is worth a report before the period has passed.
+func (s *Share) event(now, reported int64) bool {
+	fresh := s.denied && s.since > reported && s.since-s.lastDeny > int64(denialGap)
+	return fresh || s.demand.changed(s.told, float64(s.terms.Rate)/float64(s.window)*1e9)
+}
+
+// report says what the node holds, and whether that is worth saying.
+func (s *Share) report(now int64, p Params, ackOnly bool) (h Holding, worth bool) {
+	s.Settle(now)
+	remembered := s.meter.Remembered(now)
+	if s.tight {
+		s.trim(now, max(s.floor.Cap, remembered+part(s.terms.Rate, int64(p.Ahead), s.window)))
+	}
+	h = Holding{
+		Key: s.key, Version: s.version, Demand: s.demand.PerWindow(s.window), Rate: s.terms.Rate, Cap: s.terms.Cap,
+		Remembered: remembered, Spent: s.meter.Spent(), Returned: s.returned,
+	}
+	if s.stage != nothing {
+		h.Floor = s.floor.Rate
+	}
+	if s.idle++; h.Demand > 0 {
+		s.idle = 0
+	}
+	worth = s.idle < idleReports || remembered > 0 || ackOnly && s.version != s.ackOf
+	s.told, s.ackOf = s.demand.slow, s.version
+	return h, worth
+}
+
+// trim lowers the cap to what the node needs. The report that says so is the acknowledgement.
+func (s *Share) trim(now, to int64) {
+	if to < s.terms.Cap {
+		s.terms.Cap = to
+		s.meter.Set(now, s.terms, 0)
+	}
+}

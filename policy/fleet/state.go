@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+// A NodeState is what the ledger has on a node, for people.
+type NodeState struct {
+	Node    string
+	Demand  int64 // units per window, as it last said
+	Granted int64 // rate of the last grant, units per window
+	Rate    int64 // the most that it may be spending, units per window
+	Window  int64 // the most that it may hold of a window, with its earlier lives, units; 0 for a continuous limit
+	Silent  bool  // too long without a report
+	Behind  bool  // it has not acknowledged the last grant
+}
+
+// States says what each node may hold, by name.
+func (l *Ledger) States(now int64) (states []NodeState) {
+	for _, p := range l.peers {
+		s := NodeState{
+			Node: p.name, Demand: p.demand, Granted: p.target, Rate: p.rateBound(now),
+			Silent: now-p.seen > int64(l.params.Silent), Behind: p.acked != p.version,
+		}
+		if l.quota.windowed() {
+			s.Window = p.capBase(now, l.memory(), &l.whole) + p.spooky(now, l.memory())
+		}
+		states = append(states, s)
+	}
+	return states
+}

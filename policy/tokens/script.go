@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+// script is a group of characters that a tokenizer knows well or badly together.
+type script uint8
+
+const (
+	scriptSymbol script = iota // emoji, signs, and what is not listed
+	scriptLatin                // letters of Europe beyond ASCII
+	scriptViet                 // those that only Vietnamese has
+	scriptMark                 // marks that stand apart, and the letters of phonetics
+	scriptGreek                // Greek, Armenian, Georgian
+	scriptCyrillic
+	scriptHebrew
+	scriptArabic
+	scriptHindi // Devanagari
+	scriptIndic // the other scripts of India
+	scriptThai  // Thai, Lao, Burmese, Khmer
+	scriptKana
+	scriptHangul
+	scriptHan
+	scriptPunct // punctuation of East Asia and of typography
+	numScripts
+)
+
+// scriptEnds are the last characters of the ranges that scriptOf tells apart, in order.
+var scriptEnds = [...]struct {
+	last   rune
+	script script
+}{
+	{0xBF, scriptPunct}, {0x24F, scriptLatin}, {0x36F, scriptMark}, {0x3FF, scriptGreek}, {0x52F, scriptCyrillic},
+	{0x58F, scriptGreek}, {0x5FF, scriptHebrew}, {0x6FF, scriptArabic}, {0x74F, scriptHebrew}, {0x77F, scriptArabic},
+	{0x8FF, scriptHebrew}, {0x97F, scriptHindi}, {0xDFF, scriptIndic}, {0xEFF, scriptThai}, {0xFFF, scriptIndic},
+	{0x109F, scriptThai}, {0x10FF, scriptGreek}, {0x11FF, scriptHangul}, {0x177F, scriptIndic}, {0x17FF, scriptThai},
+	{0x1DFF, scriptIndic}, {0x1EFF, scriptViet}, {0x1FFF, scriptGreek}, {0x206F, scriptPunct}, {0x2FFF, scriptSymbol},
+	{0x303F, scriptPunct}, {0x30FF, scriptKana}, {0x318F, scriptHangul}, {0x33FF, scriptKana}, {0x9FFF, scriptHan},
+	{0xABFF, scriptIndic}, {0xD7FF, scriptHangul}, {0xF8FF, scriptSymbol}, {0xFAFF, scriptHan}, {0xFDFF, scriptArabic},
+	{0xFE0F, scriptSymbol}, {0xFE6F, scriptPunct}, {0xFEFF, scriptArabic}, {0xFF65, scriptPunct}, {0xFF9F, scriptKana},
+	{0xFFFF, scriptHangul}, {0x1FFFF, scriptSymbol}, {0x3FFFF, scriptHan},
+}
+
+// scriptOf finds the script of a character beyond ASCII.
+func scriptOf(c rune) script {
+	if c >= 0x4E00 && c <= 0x9FFF {
+		return scriptHan
+	}
+	lo, hi := 0, len(scriptEnds)
+	for lo < hi {
+		if mid := (lo + hi) / 2; scriptEnds[mid].last < c {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(scriptEnds) {
+		return scriptSymbol
+	}
+	return scriptEnds[lo].script
+}
