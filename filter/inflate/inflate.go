@@ -4,11 +4,7 @@
 package inflate
 
 import (
-	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"io"
 	"strings"
 
@@ -124,20 +120,7 @@ func one(coding string, in io.Reader, blocks int) (io.Reader, error) {
 	case "zstd":
 		return zstd.NewReader(in, blocks), nil
 	}
-	return gzip.NewReader(in)
-}
-
-// deflate undoes what the name stands for, zlib, or what some send under it: the bare stream.
-func deflate(in io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReaderSize(in, 64)
-	first, err := buffered.Peek(2)
-	if err != nil {
-		return nil, err
-	}
-	if first[0]&15 == 8 && (int(first[0])<<8|int(first[1]))%31 == 0 {
-		return zlib.NewReader(buffered)
-	}
-	return flate.NewReader(buffered), nil
+	return newGzip(in)
 }
 
 // A guarded reader makes an error of a panic: what it reads comes from anybody.
