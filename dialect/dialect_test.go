@@ -137,6 +137,50 @@ func TestUsageInJSON(t *testing.T) {
 	})
 }
 
+// What is wanted within a member is found in any pieces, as encoding/json finds it: the last of each.
+func TestScanWithinMembers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var body strings.Builder
+		want := NoUsage()
+		for i := range rapid.IntRange(1, 4).Draw(t, "members") {
+			key := rapid.SampledFrom([]string{"response", "message", "usage", "x\"", "resp"}).Draw(t, "key")
+			inner := map[string]any{}
+			for range rapid.IntRange(0, 3).Draw(t, "inner") {
+				inner[rapid.SampledFrom([]string{"id", "output", "usage2", "response"}).Draw(t, "key")] = drawJSON(t, 2)
+			}
+			n := int64(rapid.IntRange(0, 1000).Draw(t, "tokens"))
+			if rapid.Bool().Draw(t, "usage") {
+				inner["usage"] = map[string]any{"input_tokens": n}
+				if key == "response" {
+					want.Input = n
+				}
+			}
+			if key == "usage" && rapid.Bool().Draw(t, "itself") {
+				inner["input_tokens"] = n
+				want.Input = n
+			}
+			k, _ := json.Marshal(key)
+			v, err := json.MarshalIndent(inner, "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body.WriteString([]string{"{", ","}[min(i, 1)] + string(k) + " : " + string(v))
+		}
+		var a Answer
+		var r Reader
+		r.Start(&a, Responses, tokens.O200k, "application/json")
+		s := newJSONScanner(a.form.answer)
+		for rest := []byte(body.String() + "}"); len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			s.feed(rest[:n], &a)
+			rest = rest[n:]
+		}
+		if a.Usage() != want {
+			t.Fatalf("%s: %+v, want %+v", body.String(), a.Usage(), want)
+		}
+	})
+}
+
 func drawJSON(t *rapid.T, depth int) any {
 	switch k := rapid.IntRange(0, 5).Draw(t, "kind"); {
 	case k == 0:

@@ -214,6 +214,9 @@ func answerRows(t testing.TB) []answerRow {
 
 func check(row *answerRow, a *Answer) error {
 	u := a.Usage()
+	if whole := row.input + row.uncounted - max(u.Tools, 0); u.Whole() != whole { // what the request holds, cached or not
+		return fmt.Errorf("%s: %d tokens of input in all, want %d", row.name, u.Whole(), whole)
+	}
 	c := u.Counts(max(u.Charged(), 0), max(u.Produced(), 0))
 	if u.Charged() != row.input || u.Produced() != row.output || a.Failed() != row.failed {
 		return fmt.Errorf("%s: input %d, output %d, failed %v, want %d, %d, %v", row.name, u.Charged(), u.Produced(), a.Failed(), row.input, row.output, row.failed)

@@ -8,5 +8,8 @@ func (u Usage) Whole() int64 {
 	if u.Input < 0 {
 		return -1
 	}
+	if u.rule&cacheBeside == 0 {
+		return u.Input
+	}
 	return u.Input + max(u.CacheRead, 0) + max(u.CacheWrite, 0)
 }

@@ -48,6 +48,18 @@ func TestEachDialectSettles(t *testing.T) {
 	})
 }
 
+// What is read from a cache is part of what makes usage absurd: it costs money.
+func TestAbsurdCache(t *testing.T) {
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		before := p.Metric("weir_charges_total.source.estimate")
+		p.Worker(0).Open(request("/anthropic/v1/messages", "a", `{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)).
+			Answer(200, `{"usage":{"input_tokens":5,"cache_read_input_tokens":99999999999,"output_tokens":1}}`)
+		if p.Sleep(2 * time.Second); p.Metric("weir_charges_total.source.estimate") != before+1 {
+			t.Errorf("%v", p.Metrics)
+		}
+	})
+}
+
 // The model that a path names is the one whose limits hold, and a denial is in the dialect of what was asked.
 func TestModelInThePath(t *testing.T) {
 	both(t, 1, allPolicy, func(t *testing.T, p *filtertest.Process) {

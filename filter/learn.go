@@ -77,6 +77,6 @@ func (s *Stream) learn(u dialect.Usage) {
 		s.vm.countError(l.how, l.used, actual)
 	}
 	if l.output != 0 {
-		s.vm.learner.LearnOutput(now, l.output, u.Output)
+		s.vm.learner.LearnOutput(now, l.output, u.Produced())
 	}
 }

@@ -4,11 +4,7 @@
 package inflate
 
 import (
-	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"io"
 	"strings"
 
@@ -66,7 +62,7 @@ type Body struct {
 // nothing is wrong with what was.
 func Unpack(encoding string, part []byte, total, keep int64) (b Body, ok bool) {
 	in := bytes.NewReader(part)
-	r, err := reader(encoding, in)
+	r, err := reader(encoding, in, bodyBlocks)
 	if err != nil {
 		return b, false
 	}
@@ -96,41 +92,35 @@ const maxLength = 1 << 40
 const countFactor = 4
 
 // reader undoes a content-encoding.
-func reader(encoding string, in *bytes.Reader) (r io.Reader, err error) {
+func reader(encoding string, in *bytes.Reader, blocks int) (r io.Reader, err error) {
 	list := codings(encoding)
 	if len(list) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
 	r = in
 	for _, c := range list {
-		if r, err = one(c, r); err != nil {
+		if r, err = one(c, r, blocks); err != nil {
 			return nil, err
 		}
 	}
 	return guarded{r}, nil
 }
 
-func one(coding string, in io.Reader) (io.Reader, error) {
+// bodyBlocks is how many blocks of zstd a body may have: who packs it at once makes one of each 128 KiB. An answer may be
+// packed event by event.
+const (
+	bodyBlocks   = 4096
+	answerBlocks = 1 << 16
+)
+
+func one(coding string, in io.Reader, blocks int) (io.Reader, error) {
 	switch coding {
 	case "deflate":
 		return deflate(in)
 	case "zstd":
-		return zstd.NewReader(in), nil
+		return zstd.NewReader(in, blocks), nil
 	}
-	return gzip.NewReader(in)
-}
-
-// deflate undoes what the name stands for, zlib, or what some send under it: the bare stream.
-func deflate(in io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReaderSize(in, 64)
-	first, err := buffered.Peek(2)
-	if err != nil {
-		return nil, err
-	}
-	if first[0]&15 == 8 && (int(first[0])<<8|int(first[1]))%31 == 0 {
-		return zlib.NewReader(buffered)
-	}
-	return flate.NewReader(buffered), nil
+	return newGzip(in)
 }
 
 // A guarded reader makes an error of a panic: what it reads comes from anybody.

@@ -101,6 +101,30 @@ func TestBomb(t *testing.T) {
 	}
 }
 
+// Gzip has more to it than most send.
+func TestGzipHeaders(t *testing.T) {
+	var b bytes.Buffer
+	for i := range 3 {
+		w := gzip.NewWriter(&b)
+		w.Name, w.Comment, w.Extra = strings.Repeat("n", 100*i), strings.Repeat("c", i), make([]byte, 200*i)
+		_, _ = io.WriteString(w, "hello ")
+		_ = w.Close()
+	}
+	packed := b.Bytes()
+	body, ok := Unpack("gzip", packed, int64(len(packed)), keep)
+	if !ok || !body.Whole || string(body.Plain) != "hello hello hello " {
+		t.Errorf("%v, %+v", ok, body)
+	}
+	for n := range len(packed) {
+		if body, ok := Unpack("gzip", packed[:n], int64(len(packed)), keep); ok && body.Whole {
+			t.Errorf("%d of %d bytes are all", n, len(packed))
+		}
+	}
+	if _, ok := Unpack("gzip", append(packed, "rubbish"...), int64(len(packed)+7), keep); ok {
+		t.Error("rubbish behind it is all right")
+	}
+}
+
 func TestStream(t *testing.T) {
 	text := []byte(strings.Repeat("data: {}\n\n", 10_000))
 	for encoding := range encoders {

@@ -35,7 +35,7 @@ func (s *Stream) End(feed func(chunk []byte)) {
 	if s.over {
 		return
 	}
-	r, err := reader(s.encoding, bytes.NewReader(s.held))
+	r, err := reader(s.encoding, bytes.NewReader(s.held), answerBlocks)
 	var scratch [16 << 10]byte
 	for total := 0; err == nil && total < maxInflated; {
 		var n int

@@ -31,32 +31,15 @@ func (t *table) read(b []byte, maxBits, maxSymbol int) (n int, err error) {
 		if symbol > maxSymbol || in.n > len(b)*8 {
 			return 0, ErrCorrupt
 		}
-		most := 2*threshold - 1 - left
-		p := in.peek(width)
-		if low := p & (threshold - 1); low < most {
-			p = low
-			in.n += width - 1
-		} else {
-			if p >= threshold {
-				p -= most
-			}
-			in.n += width
-		}
-		p--
+		p := probability(&in, left, threshold, width)
 		norm[symbol] = p
 		symbol++
 		if left -= max(p, -p); left < 1 {
 			return 0, ErrCorrupt
 		}
-		if p == 0 {
-			for {
-				zeros := in.take(2)
-				if symbol += zeros; symbol > maxSymbol {
-					return 0, ErrCorrupt
-				}
-				if zeros < 3 {
-					break
-				}
+		for zeros := 3; p == 0 && zeros == 3; symbol += zeros {
+			if zeros = in.take(2); symbol+zeros > maxSymbol {
+				return 0, ErrCorrupt
 			}
 		}
 		for left < threshold {
@@ -69,6 +52,21 @@ func (t *table) read(b []byte, maxBits, maxSymbol int) (n int, err error) {
 		return 0, ErrCorrupt
 	}
 	return n, t.build(norm[:symbol])
+}
+
+// probability reads a probability. Small values of those that can still be take a bit less.
+func probability(in *forwards, left, threshold, width int) int {
+	most := 2*threshold - 1 - left
+	p := in.peek(width)
+	if low := p & (threshold - 1); low < most {
+		in.n += width - 1
+		return low - 1
+	}
+	in.n += width
+	if p >= threshold {
+		p -= most
+	}
+	return p - 1
 }
 
 // build makes the rows for the probabilities of the symbols; -1 is one that is less than the smallest.

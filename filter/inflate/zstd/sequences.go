@@ -129,17 +129,7 @@ func (r *Reader) run(in *backwards, count int) error {
 	end := len(r.out) + maxBlock
 	literals := r.literals
 	for k := range count {
-		ll, of, ml := r.tables[literalLengths].rows[state[literalLengths]], r.tables[offsets].rows[state[offsets]], r.tables[matchLengths].rows[state[matchLengths]]
-		offset := 1<<of.symbol + in.take(int(of.symbol))
-		m, l := codes[matchLengths][ml.symbol], codes[literalLengths][ll.symbol]
-		match := m.base + in.take(m.bits)
-		run := l.base + in.take(l.bits)
-		if k < count-1 {
-			state[literalLengths] = int(ll.base) + in.take(int(ll.bits))
-			state[matchLengths] = int(ml.base) + in.take(int(ml.bits))
-			state[offsets] = int(of.base) + in.take(int(of.bits))
-		}
-		offset = r.offset(offset, run)
+		run, match, offset := r.sequence(in, &state, k == count-1)
 		if in.n < 0 || run > len(literals) || len(r.out)+run+match > end {
 			return ErrCorrupt
 		}
@@ -155,6 +145,21 @@ func (r *Reader) run(in *backwards, count int) error {
 	}
 	r.out = append(r.out, literals...)
 	return nil
+}
+
+// sequence reads a sequence: how many literals, how much from before, and how far before.
+func (r *Reader) sequence(in *backwards, state *[3]int, last bool) (run, match, offset int) {
+	ll, of, ml := r.tables[literalLengths].rows[state[literalLengths]], r.tables[offsets].rows[state[offsets]], r.tables[matchLengths].rows[state[matchLengths]]
+	offset = 1<<of.symbol + in.take(int(of.symbol))
+	m, l := codes[matchLengths][ml.symbol], codes[literalLengths][ll.symbol]
+	match = m.base + in.take(m.bits)
+	run = l.base + in.take(l.bits)
+	if !last {
+		state[literalLengths] = int(ll.base) + in.take(int(ll.bits))
+		state[matchLengths] = int(ml.base) + in.take(int(ml.bits))
+		state[offsets] = int(of.base) + in.take(int(of.bits))
+	}
+	return run, match, r.offset(offset, run)
 }
 
 // offset is how far back a value points: it may stand for one of the last offsets.

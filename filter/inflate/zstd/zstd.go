@@ -33,6 +33,7 @@ type Reader struct {
 	window int
 	inside bool // a frame
 	sum    bool // a checksum follows it
+	blocks int  // that may still come compressed
 
 	block    []byte
 	literals []byte
@@ -41,8 +42,11 @@ type Reader struct {
 	repeats  [3]int   // the last offsets
 }
 
-// NewReader begins a stream.
-func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReader(in)} }
+// NewReader begins a stream of at most so many compressed blocks: each may have tables of its own, which take longer to make than
+// a few bytes take to read.
+func NewReader(in io.Reader, blocks int) *Reader {
+	return &Reader{in: bufio.NewReader(in), blocks: blocks}
+}
 
 // Read reads plain bytes.
 func (r *Reader) Read(b []byte) (int, error) {
@@ -113,41 +117,38 @@ func (r *Reader) header() error {
 		return err
 	}
 	d := b[0]
-	single := d>>5&1 == 1
-	if d>>3&1 == 1 {
-		return ErrCorrupt
-	}
-	dictionary := [4]int{0, 1, 2, 4}[d&3]
-	content := [4]int{0, 2, 4, 8}[d>>6]
-	if content == 0 && single {
-		content = 1
-	}
-	window := 1
+	single, window := d>>5&1 == 1, 1
 	if single {
 		window = 0
+	}
+	dictionary, content := [4]int{0, 1, 2, 4}[d&3], [4]int{0, 2, 4, 8}[d>>6]
+	if content == 0 {
+		content = 1 - window
 	}
 	if b, err = r.bytes(window + dictionary + content); err != nil {
 		return err
 	}
-	if !single {
-		base := uint64(1) << (10 + b[0]>>3)
-		if base += base / 8 * uint64(b[0]&7); base > MaxWindow {
-			return ErrCorrupt
-		}
-		r.window = int(base)
-		b = b[1:]
-	}
-	if little(b[:dictionary]) != 0 {
+	if d>>3&1 == 1 || little(b[window:window+dictionary]) != 0 {
 		return ErrCorrupt
 	}
-	if single {
-		size := little(b[dictionary:])
-		if content == 2 {
-			size += 256
-		}
-		r.window = int(min(size, MaxWindow))
+	size := little(b[window+dictionary:])
+	if content == 2 {
+		size += 256
 	}
-	r.inside, r.sum, r.start = true, d>>2&1 == 1, len(r.out)
+	if !single {
+		size = uint64(1) << (10 + b[0]>>3)
+		size += size / 8 * uint64(b[0]&7)
+	}
+	return r.begin(size, single, d>>2&1 == 1)
+}
+
+// begin begins a frame. One in a single segment has its content for a window, of any size.
+func (r *Reader) begin(window uint64, single, sum bool) error {
+	if window > MaxWindow && !single {
+		return ErrCorrupt
+	}
+	r.window = int(min(window, MaxWindow))
+	r.inside, r.sum, r.start = true, sum, len(r.out)
 	r.repeats, r.huffman.bits = [3]int{1, 4, 8}, 0
 	for i := range r.tables {
 		r.tables[i].rows = r.tables[i].rows[:0]
@@ -209,6 +210,9 @@ func repeat(to []byte, b byte, n int) []byte {
 
 // compressed decompresses a block that has literals and sequences.
 func (r *Reader) compressed(b []byte) error {
+	if r.blocks--; r.blocks < 0 {
+		return ErrCorrupt
+	}
 	rest, err := r.readLiterals(b)
 	if err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 	twin "github.com/klauspost/compress/zstd"
 )
 
+const maxBlocks = 5000
+
 func pack(t testing.TB, plain []byte, options ...twin.EOption) []byte {
 	w, err := twin.NewWriter(nil, append(options, twin.WithEncoderConcurrency(1))...)
 	if err != nil {
@@ -60,7 +62,7 @@ func TestRoundTrip(t *testing.T) {
 			for _, options := range [][]twin.EOption{{}, {twin.WithSingleSegment(true)}, {twin.WithWindowSize(1 << 10)}, {twin.WithEncoderCRC(false)}, {twin.WithAllLitEntropyCompression(true)}} {
 				packed := pack(t, plain, append(options, twin.WithEncoderLevel(level))...)
 				packed = append(packed, packed...) // two frames
-				got, err := io.ReadAll(NewReader(bytes.NewReader(packed)))
+				got, err := io.ReadAll(NewReader(bytes.NewReader(packed), maxBlocks))
 				if err != nil || !bytes.Equal(got, append(plain[:len(plain):len(plain)], plain...)) {
 					t.Fatalf("%s at %v: %v, %d bytes of %d", name, level, err, len(got), 2*len(plain))
 				}
@@ -74,10 +76,27 @@ func TestPart(t *testing.T) {
 	plain := samples()["text"]
 	packed := pack(t, plain)
 	for _, n := range []int{1, 3, 5, 1000, len(packed) / 2, len(packed) - 1} {
-		got, err := io.ReadAll(NewReader(bytes.NewReader(packed[:n])))
+		got, err := io.ReadAll(NewReader(bytes.NewReader(packed[:n]), maxBlocks))
 		if err != io.ErrUnexpectedEOF || !bytes.HasPrefix(plain, got) {
 			t.Errorf("%d bytes: %v, %d came out", n, err, len(got))
 		}
+	}
+}
+
+// Blocks that are hardly worth their tables are not read for ever.
+func TestManySmallBlocks(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := twin.NewWriter(&packed, twin.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * maxBlocks {
+		_, _ = io.WriteString(w, strings.Repeat("abcd", 20))
+		_ = w.Flush()
+	}
+	_ = w.Close()
+	if got, err := io.ReadAll(NewReader(&packed, maxBlocks)); err != ErrCorrupt || len(got) != 80*maxBlocks {
+		t.Errorf("%v, %d bytes", err, len(got))
 	}
 }
 
@@ -93,7 +112,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		const most = 1 << 20
-		r := NewReader(bytes.NewReader(packed))
+		r := NewReader(bytes.NewReader(packed), maxBlocks)
 		got, err := io.ReadAll(io.LimitReader(r, most))
 		if len(r.out) > 2*MaxWindow+2*maxBlock {
 			t.Fatalf("%d bytes are held", len(r.out))
@@ -113,6 +132,6 @@ func BenchmarkReader(b *testing.B) {
 	packed := pack(b, plain)
 	b.SetBytes(int64(len(plain)))
 	for b.Loop() {
-		_, _ = io.Copy(io.Discard, NewReader(bytes.NewReader(packed)))
+		_, _ = io.Copy(io.Discard, NewReader(bytes.NewReader(packed), maxBlocks))
 	}
 }
