@@ -57,3 +57,32 @@ func TestMoneyAndDays(t *testing.T) {
 		t.Errorf("after 3 of 3 a day, %.0f s before midnight: retry-after %v, %s", until, wait, body)
 	}
 }
+
+const askPolicy = `
+apiVersion: weir/v1
+trust: [all]
+providers:
+  openai: {upstream: "http://MOCK", stream: {include_usage: add}}
+limits: {tenant: {default: {tpm: 100_000}}}
+`
+
+// A stream that would not say its usage is asked to, and the caller does not see it.
+func TestUsageIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := startStack(t, askPolicy)
+	for _, version := range []int{1, 2} {
+		resp, err := client(version).Do(call{tenant: "a", output: 50, input: inputOfHi, stream: true}.request(s.proxy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || strings.Contains(string(body), "prompt_tokens") || !strings.HasSuffix(string(body), "data: [DONE]\n\n") {
+			t.Errorf("HTTP/%d: %d %v %.300q", version, resp.StatusCode, err, body)
+		}
+	}
+	eventually(t, 5*time.Second, func() (bool, string) {
+		_, stats := get(t, "http://"+s.admin+"/stats?filter=weir_charges")
+		return strings.Contains(stats, "source.usage: 2"), stats
+	})
+}

@@ -39,6 +39,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		if s.answer.Reads() && inflate.Encoded(encoding) {
 			s.packed = inflate.NewStream(encoding)
 		}
+		s.cutUsage(contentType, encoding)
 	}
 	if end {
 		s.settle(true)
@@ -46,19 +47,24 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	return Continue
 }
 
-// ResponseBody takes a chunk of the answer, which passes on unchanged; end: it is complete.
+// ResponseBody takes a chunk of the answer, which passes on unchanged, but for usage that only weir asked for; end: it is
+// complete.
 func (s *Stream) ResponseBody(size int, end bool) (a Action) {
 	defer s.guardAnswer("response_body")
 	if s.phase != sent {
 		return Continue
 	}
+	var chunk []byte
 	if size > 0 && s.answer.Reads() {
-		chunk := s.vm.host.ResponseBody(size)
+		chunk = s.vm.host.ResponseBody(size)
 		if s.packed != nil {
 			s.packed.Add(chunk)
 		} else {
 			s.answer.Feed(chunk)
 		}
+	}
+	if s.cutter != nil {
+		s.cut(chunk, end)
 	}
 	if end {
 		s.settle(true)

@@ -35,6 +35,8 @@ func (s *Stream) decideBody(complete bool) Action {
 		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
 	if ok {
+		s.asks = whole && s.mayAsk(&q)
+		q.IncludeUsage = q.IncludeUsage || s.asks
 		return s.decide(q, r.Member)
 	}
 	if inflate.Unknown(s.header("content-encoding")) {
@@ -126,6 +128,9 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
+	if s.asks {
+		s.askForUsage()
+	}
 	return s.admit(sent)
 }
 

@@ -20,10 +20,12 @@ type Host interface {
 	SetRequestHeader(name, value string)
 	RemoveRequestHeader(name string)
 	RequestBody(size int) []byte // the first size bytes of what is buffered
+	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte
+	SetResponseBody(chunk []byte) // instead of the chunk that is passing
 
 	Property(path ...string) string // empty if it is not there
 	Reply(status int, headers [][2]string, body []byte)

@@ -44,6 +44,9 @@ type Stream struct {
 	packed      *inflate.Stream // the answer, if it is compressed
 	lesson      lesson
 	status      int
+
+	asks   bool                 // weir asked for usage, and the caller did not
+	cutter *dialect.UsageCutter // takes it out again
 }
 
 // NewStream begins a stream. Its memory is that of one that is done, if there is one.

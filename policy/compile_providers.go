@@ -35,6 +35,7 @@ func (c *compiler) providers(p *Policy) {
 		prefixes[pr.Prefix] = name
 		c.name(path, name, 64)
 		c.upstream(path, &s)
+		pr.AddUsage = c.oneOf(Join(Join(path, "stream"), "include_usage"), s.Stream.IncludeUsage, "keep", "keep", "add") == "add"
 		for _, u := range s.Unmetered {
 			pr.Unmetered.Add(u, true)
 		}

@@ -42,6 +42,7 @@ type Provider struct {
 	Dialect   string
 	Unmetered Patterns[bool]
 	Models    Patterns[*Model]
+	AddUsage  bool // streams that do not say their usage are asked to
 }
 
 // A Model is the pool of one entry of a provider's models: all models that match it share its limits.

@@ -40,7 +40,7 @@ type ProviderSpec struct {
 	Models    map[string]*LimitSpec `json:"models,omitempty"`
 	Adapt     AdaptSpec             `json:"adapt,omitzero" weir:"later"`
 	Ramp      RampSpec              `json:"ramp,omitzero" weir:"later"`
-	Stream    StreamSpec            `json:"stream,omitzero" weir:"later"`
+	Stream    StreamSpec            `json:"stream,omitzero"`
 	Unmetered Unmetered             `json:"unmetered,omitempty"`
 }
 
@@ -120,7 +120,7 @@ type RampSpec struct {
 
 // StreamSpec says what weir does to streams.
 type StreamSpec struct {
-	IncludeUsage string `json:"include_usage,omitempty"`
+	IncludeUsage string `json:"include_usage,omitempty"` // keep | add
 }
 
 // ClassSpec is a priority class.

@@ -33,6 +33,7 @@ type Exchange struct {
 	Headers  [][2]string // as they leave
 	Body     []byte      // as it leaves
 	Reply    *Reply      // if the filter answered
+	Received []byte      // of the answer's body, as it reaches the caller
 	Buffered int         // the most bytes that were ever held
 	Held     bool        // a piece of the answer was held back
 
@@ -139,6 +140,7 @@ func (x *Exchange) Chunk(b []byte, end bool) (held bool) {
 	x.chunk = b
 	x.run(func() { held = x.callbacks.responseBody(len(b), end) })
 	x.Held = x.Held || held
+	x.Received = append(x.Received, x.chunk...)
 	return held
 }
 

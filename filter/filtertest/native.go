@@ -71,6 +71,10 @@ func (h nativeHost) RequestBody(size int) []byte {
 	return slices.Clone(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
 }
 
+func (h nativeHost) SetRequestBody(b []byte) { h.w.current.buffer = slices.Clone(b) }
+
+func (h nativeHost) SetResponseBody(b []byte) { h.w.current.chunk = slices.Clone(b) }
+
 func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
 	return slices.Clone(h.w.current.answer)

@@ -73,6 +73,19 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 	return g.give(b, ptr, size)
 }
 
+// setBuffer replaces a buffer as a whole, which is all that the filter does.
+func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	b := []byte(g.string(ptr, size))
+	switch which {
+	case bufferRequestBody:
+		g.w.current.buffer = b
+	case bufferResponseBody:
+		g.w.current.chunk = b
+	}
+	return statusOK
+}
+
 func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
 	v := g.w.current.property(strings.Split(g.string(path, pathSize), "\x00")...)

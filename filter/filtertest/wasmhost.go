@@ -103,6 +103,7 @@ func (m *Module) defineHost(ctx context.Context) error {
 	def("proxy_replace_header_map_value", m.replaceHeader)
 	def("proxy_remove_header_map_value", m.removeHeader)
 	def("proxy_get_buffer_bytes", m.bufferBytes)
+	def("proxy_set_buffer_bytes", m.setBuffer)
 	def("proxy_get_property", m.property)
 	def("proxy_define_metric", m.defineMetric)
 	def("proxy_increment_metric", m.incrementMetric)

@@ -106,6 +106,10 @@ func (host) RemoveRequestHeader(name string) { _ = proxywasm.RemoveHttpRequestHe
 
 func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
 
+func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(body) }
+
+func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBody(chunk) }
+
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
 
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
