@@ -85,7 +85,7 @@ func TestEstimate(t *testing.T) {
 	text := writeFile(t, "text", "hello world")
 	for _, row := range []struct{ want, args string }{
 		{`{"input_tokens":9,"output_tokens":7,"dialect":"openai","model":"gpt-4o","how":"exact"}`, body},
-		{`{"input_tokens":10,"output_tokens":7,"dialect":"anthropic","model":"claude-x","how":"estimate"}`, "--path /v1/messages --model claude-x " + body},
+		{`{"input_tokens":9,"output_tokens":7,"dialect":"anthropic","model":"claude-x","how":"estimate"}`, "--path /v1/messages --model claude-x " + body},
 		{`{"input_tokens":2,"output_tokens":0,"model":"gpt-4o","how":"exact"}`, "--text " + text},
 		{`{"id":1,"input_tokens":3,"output_tokens":1024,"dialect":"openai","model":"gpt-4o","how":"exact"}` + "\n" + `{"id":"x","input_tokens":2,"output_tokens":0,"model":"gpt-4o","how":"exact"}`, "--jsonl " + lines},
 	} {

@@ -24,7 +24,7 @@ const (
 	numScripts
 )
 
-// scriptEnds are the last characters of the ranges that scriptOf tells apart, in order.
+// scriptEnds are the last characters of the ranges that scriptOf tells apart, in order. Each range is whole rows of 16.
 var scriptEnds = [...]struct {
 	last   rune
 	script script
@@ -36,25 +36,29 @@ var scriptEnds = [...]struct {
 	{0x1DFF, scriptIndic}, {0x1EFF, scriptViet}, {0x1FFF, scriptGreek}, {0x206F, scriptPunct}, {0x2FFF, scriptSymbol},
 	{0x303F, scriptPunct}, {0x30FF, scriptKana}, {0x318F, scriptHangul}, {0x33FF, scriptKana}, {0x9FFF, scriptHan},
 	{0xABFF, scriptIndic}, {0xD7FF, scriptHangul}, {0xF8FF, scriptSymbol}, {0xFAFF, scriptHan}, {0xFDFF, scriptArabic},
-	{0xFE0F, scriptSymbol}, {0xFE6F, scriptPunct}, {0xFEFF, scriptArabic}, {0xFF65, scriptPunct}, {0xFF9F, scriptKana},
-	{0xFFFF, scriptHangul}, {0x1FFFF, scriptSymbol}, {0x3FFFF, scriptHan},
+	{0xFE0F, scriptSymbol}, {0xFE6F, scriptPunct}, {0xFEFF, scriptArabic}, {0xFF5F, scriptPunct}, {0xFF9F, scriptKana},
+	{0xFFFF, scriptHangul},
 }
+
+// scriptRows has the script of each row of 16 characters, as far as characters of three bytes go.
+var scriptRows = func() (rows [1 << 12]script) {
+	k := 0
+	for i := range rows {
+		for rune(i<<4) > scriptEnds[k].last {
+			k++
+		}
+		rows[i] = scriptEnds[k].script
+	}
+	return rows
+}()
 
 // scriptOf finds the script of a character beyond ASCII.
 func scriptOf(c rune) script {
-	if c >= 0x4E00 && c <= 0x9FFF {
+	switch {
+	case c < 1<<16:
+		return scriptRows[uint(c)>>4]
+	case c >= 0x20000 && c < 0x40000:
 		return scriptHan
 	}
-	lo, hi := 0, len(scriptEnds)
-	for lo < hi {
-		if mid := (lo + hi) / 2; scriptEnds[mid].last < c {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == len(scriptEnds) {
-		return scriptSymbol
-	}
-	return scriptEnds[lo].script
+	return scriptSymbol
 }

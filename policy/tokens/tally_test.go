@@ -37,6 +37,7 @@ func TestTallies(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
 			t.Fatal(err)
 		}
+		c.begin()
 		c.tallyUp(x.Text, &x.X)
 		x.X.relate()
 		x.Text = ""

@@ -58,13 +58,12 @@ type Errors struct{ Bias, Median, P95 float64 }
 
 func (e Errors) String() string { return fmt.Sprintf("%+.1f / %.1f / %.1f", e.Bias, e.Median, e.P95) }
 
-// Measure gives the errors of an estimate for a family over the texts of a kind: "" is all kinds, "english" English, code and
-// data.
+// Measure gives the errors of an estimate for a family over the texts of a kind, see [Only].
 func Measure(texts []Text, kind, family string, estimate func(text string) float64) (e Errors) {
 	var all []float64
-	for _, t := range texts {
+	for _, t := range Only(texts, kind) {
 		truth := float64(t.N[Truth[family]])
-		if truth == 0 || kind != "" && kind != t.Kind && !(kind == "english" && English(t.Kind)) {
+		if truth == 0 {
 			continue
 		}
 		err := (estimate(t.Text) - truth) / truth * 100
@@ -78,4 +77,14 @@ func Measure(texts []Text, kind, family string, estimate func(text string) float
 	e.Bias /= float64(len(all))
 	e.Median, e.P95 = all[(len(all)-1)/2], all[(len(all)-1)*95/100]
 	return e
+}
+
+// Only gives the texts of a kind: "" is all kinds, "english" English, code and data.
+func Only(texts []Text, kind string) (of []Text) {
+	for _, t := range texts {
+		if kind == "" || kind == t.Kind || kind == "english" && English(t.Kind) {
+			of = append(of, t)
+		}
+	}
+	return of
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+import "testing"
+
+func TestScripts(t *testing.T) {
+	for text, want := range map[string]script{
+		"éñß": scriptLatin, "ạếữ": scriptViet, "\u0301": scriptMark, "αΩ": scriptGreek, "жЯ": scriptCyrillic, "שלום": scriptHebrew, "مرحبا": scriptArabic,
+		"नमस्ते": scriptHindi, "বাংলা": scriptIndic, "ภาษาไทย": scriptThai, "ひらカナ": scriptKana, "한국어": scriptHangul, "漢字𠀀": scriptHan, "😀→": scriptSymbol,
+		"、。“”–": scriptPunct, "\uffff": scriptHangul, "\U0010ffff": scriptSymbol,
+	} {
+		for _, c := range text {
+			if got := scriptOf(c); got != want {
+				t.Errorf("%q is %d, want %d", c, got, want)
+			}
+		}
+	}
+	for _, e := range scriptEnds {
+		if e.last&15 != 15 {
+			t.Errorf("%U does not end a row", e.last)
+		}
+	}
+}
