@@ -84,13 +84,13 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 }
 
 // OpenPart reads the beginning of a body of so many bytes: what it says at its top level, as far as it is there. The input
-// counts by the length.
+// counts by the length, but for pictures and files.
 func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model string) tokens.Family) (q Request, ok bool) {
 	if !r.open(api, part, true, family) {
 		r.request = ByLength(length)
 		return r.request, false
 	}
-	r.request.Input, r.request.How, r.request.References = ByLength(length).Input, Length, true
+	r.request.Input, r.request.How, r.request.References = estimatePart(r.members.body, length), Length, true
 	return r.request, true
 }
 
