@@ -44,7 +44,7 @@ func (w *caseWorld) cutEverywhere(want map[string]int64, c *caseCall) {
 func (w *caseWorld) compareUsage(want map[string]int64, u dialect.Usage) {
 	beside := max(u.CacheRead, 0) + max(u.CacheWrite, 0)
 	said := func(n int64) int64 { return max(n, 0) }
-	input, output := said(u.Input), said(u.Output)
+	input, output := said(u.Input), said(u.Produced())
 	for name, n := range want {
 		var got []int64 // any of them
 		switch name {
