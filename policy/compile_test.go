@@ -151,10 +151,10 @@ func TestLearnedOutput(t *testing.T) {
 		reserve                     string
 		input, declared, long, want int64
 	}{
-		{"", 10, 2000, 90, 2000}, {`,"reserve":"declared"`, 10, -1, 90, 400},
+		{"", 10, 2000, 90, 2000}, {`,"reserve":"declared"`, 10, -1, 90, 250},
 		{`,"reserve":"learned"`, 10, 2000, 90, 90}, {`,"reserve":"learned"`, 10, 50, 90, 50}, {`,"reserve":"learned"`, 10, 2000, 0, 2000},
 		{`,"reserve":"learned"`, 10, -1, 90, 90}, {`,"reserve":"learned"`, 10, -1, 4000, 400}, {`,"reserve":"learned"`, 950, -1, 90, 50},
-		{`,"reserve":"learned"`, 10, -1, 0, 400}, {`,"reserve":"learned"`, 10, 0, 90, 0},
+		{`,"reserve":"learned"`, 10, -1, 0, 250}, {`,"reserve":"learned"`, 10, 0, 90, 0},
 	} {
 		p := compiled(t, fmt.Sprintf(policy, row.reserve))
 		m, _ := p.Providers[0].Models.Lookup("m")

@@ -75,6 +75,21 @@ func TestWindowPromise(t *testing.T) {
 	})
 }
 
+// What was admitted in one instant counts until the last moment of its window, wherever in a slot that was.
+func TestWindowEdge(t *testing.T) {
+	for _, at := range []int64{0, 1, 166_666_666, 999_999_999, 7_123_456_789} {
+		m := NewMeter(MeterSpec{Dimension: RPM, Limit: 60, Window: 10 * time.Second, BurstShare: Whole})
+		s := newMeterState(at, m)
+		s.take(at, m.Limit())
+		if s.wait(at+int64(m.Window())-1, 1) == 0 {
+			t.Errorf("taken at %d: one more is admitted before the window is over", at)
+		}
+		if w := s.wait(at, 1); w > int64(m.Window())*62/60 {
+			t.Errorf("taken at %d: the next waits %v", at, time.Duration(w))
+		}
+	}
+}
+
 // The wait of bucket and ring together is exact.
 func TestMeterWaitIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,15 +41,17 @@ var names = []string{
 
 // words are texts that a field may have, by the key it has.
 var words = map[string][]string{
-	"on_error":  {"", "deny", "allow"},
-	"on_limit":  {"", "deny", "queue"},
-	"scope":     {"", "node", "fleet", "central"},
-	"reserve":   {"", "declared", "learned"},
-	"uncertain": {"", "refund", "keep"},
-	"dialect":   {"openai", "anthropic", "generic"},
-	"upstream":  {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
-	"trust":     {"all", "10.0.0.0/8", "fd00::/8", "::1", "spiffe://mesh/agents/*"},
-	"families":  {"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "gemini", "llama", "qwen", "deepseek", "mistral", "other"},
+	"on_error": {"", "deny", "allow"},
+	"on_limit": {"", "deny", "queue"},
+
+	"include_usage": {"", "keep", "add"},
+	"scope":         {"", "node", "fleet", "central"},
+	"reserve":       {"", "declared", "learned"},
+	"uncertain":     {"", "refund", "keep"},
+	"dialect":       {"openai", "anthropic", "generic"},
+	"upstream":      {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
+	"trust":         {"all", "10.0.0.0/8", "fd00::/8", "::1", "spiffe://mesh/agents/*"},
+	"families":      {"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "gemini", "llama", "qwen", "deepseek", "mistral", "other"},
 }
 
 // randomSpec makes a policy that is correct.

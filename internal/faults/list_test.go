@@ -5,7 +5,7 @@ package faults
 // faults is the list. Where one survives, either the test is too weak or the line is not needed.
 var faults = []fault{
 	{"P1 a burst twice as large", "policy/rate.go", "satAdd(r.cost(burst),", "satAdd(r.cost(2*burst),", "TestBucketPromise"},
-	{"P1 a ring that forgets its oldest slot", "policy/ring.go", "counts: 1 + subWindows + extra", "counts: subWindows + extra - 1", "TestWindowPromise"},
+	{"P1 a ring that forgets its oldest slot", "policy/ring.go", "counts: 1 + subWindows + extra", "counts: subWindows + extra - 1", "TestWindowEdge"},
 	{"P1 a charge that comes late is dropped", "policy/ring.go", "&& d > 0 {\n\t\tr.add(now, d, s)", "&& d > 0 {\n\t\tr.add(now, 0, s)", "TestOverrunIsWorkedOff"},
 	{"P2 a wait that is too short", "policy/bucket.go", "max(after-r.tolerance-now, 0)", "max(after-r.tolerance-now, 0) / 2", "TestBucketWaitIsExact"},
 	{"P2 admits what an exact bucket refuses", "policy/bucket.go", "max(after-r.tolerance-now, 0)", "max(after-r.tolerance-r.cost(1)-now, 0)", "TestBucketPromise"},
