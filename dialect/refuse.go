@@ -57,7 +57,7 @@ func (p *Reply) add(name, value string) { p.Headers = append(p.Headers, [2]strin
 
 func (r *Refusal) mayRetry() bool {
 	switch r.Reason {
-	case policy.LimitExceeded:
+	case policy.LimitExceeded, policy.QueueFull, policy.QueueTimeout:
 		return r.RetryAfter <= shouldRetryUntil
 	case policy.CASContention, policy.Internal:
 		return true

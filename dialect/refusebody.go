@@ -40,6 +40,10 @@ func message(r *Refusal) string {
 	case policy.RequestTooLarge:
 		s = who + "the request needs " + quantity(r, r.Need) + ", and the " + r.Tier.String() + " limit of " + amount(r) +
 			" never admits more than that. Make it smaller, or declare less output."
+	case policy.QueueFull:
+		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + ", and too many wait for it already."
+	case policy.QueueTimeout:
+		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + ", and it may not wait longer."
 	case policy.RetryBudgetExhausted:
 		s = who + "the request tree has used up its " + quantity(r, r.Limit) + "."
 	case policy.FanoutRefused:

@@ -90,6 +90,7 @@ func (s *Stream) ResponseTrailers() (a Action) {
 // Done takes the end of the stream, whatever it was. It is the last callback: the stream must not be used any more.
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
+	s.leave() // who waits and goes is never sent
 	s.settle(false)
 	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {

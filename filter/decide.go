@@ -78,8 +78,13 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p.Path(&path, model, &caller)
 	s.prepare(q.Model, ask.class)
 	now := s.vm.host.Now()
+	others := false
+	if p.Classed() {
+		s.classIndex, s.class = ask.classOf(s.path)
+		others = s.others(model)
+	}
 	if q.How == dialect.Bound {
-		if s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -87,16 +92,36 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		q = s.vm.reader.Count()
 	}
 	s.calibrate(now, &q)
-	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
+	cost := s.cost(&path, model, &q)
+	if others {
+		return s.stand(now, model, s.waits(path, cost, q, caller))
+	}
+	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
 	}
 	if d.Verdict == policy.Deny {
-		s.vm.countDenied(metricRequests, &d.Refusal)
-		return s.reply(&d.Refusal, unnamed(&caller, d.Refusal.Tier))
+		if s.class.OnLimit == policy.OnLimitQueue && (d.Refusal.Reason == policy.LimitExceeded || d.Refusal.Reason == policy.QuotaExhausted) {
+			w := s.waits(path, cost, q, caller)
+			w.refusal = d.Refusal
+			return s.stand(now, model, w)
+		}
+		return s.deny(&d.Refusal, &caller)
 	}
 	s.vm.countAdmitted()
 	return s.send(q)
+}
+
+// waits is what is needed to try the request again.
+func (s *Stream) waits(path policy.Path, cost policy.Cost, q dialect.Request, c policy.Caller) *waiter {
+	q.Model = "" // it lies in the body's memory
+	return &waiter{path: path, cost: cost, request: q, caller: c}
+}
+
+// deny refuses a request for a limit.
+func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
+	s.vm.countDenied(metricRequests, r)
+	return s.reply(r, unnamed(c, r.Tier))
 }
 
 // unnamed tells a caller that its limit is the one of all who are not known: else it would look in vain for its own.
@@ -152,6 +177,6 @@ func (s *Stream) admit(as phase) Action {
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
 		}
 	}
-	s.headers, s.call.Model = nil, ""
+	s.headers, s.path, s.call.Model = nil, "", ""
 	return Continue
 }

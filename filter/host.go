@@ -27,6 +27,10 @@ type Host interface {
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing
 
+	Enter(stream uint32)     // host calls are about that stream from now on, until the callback ends
+	Resume()                 // lets its request go, which was paused
+	SetTick(d time.Duration) // how often [VM.Tick] is called; whole milliseconds
+
 	Property(path ...string) string // empty if it is not there
 	Reply(status int, headers [][2]string, body []byte)
 

@@ -71,6 +71,20 @@ func (a *asker) class() string {
 	return class
 }
 
+// classOf gives the class of the request: what its path, its caller or the policy's default says.
+func (a *asker) classOf(path string) (int, policy.Class) {
+	named, base := "", ""
+	for _, s := range a.policy.Who.Class {
+		if s.Kind == policy.FromDefault {
+			base = s.Arg
+		} else if named == "" {
+			named = a.read(s)
+		}
+	}
+	path, _, _ = strings.Cut(path, "?")
+	return a.policy.ClassOf(path, named, base, named != "" && a.believed())
+}
+
 // first gives the key from the first source that has one and is believed, and whether the source vouches for it: it is none
 // that callers can make up at will. Who cannot be identified shares the key unknown.
 func (a *asker) first(sources []policy.Source) (name string, vouched bool) {

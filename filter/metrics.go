@@ -14,6 +14,7 @@ import (
 type metrics struct {
 	all      []*Metric
 	admitted *Metric
+	queued   *Metric
 	denied   map[decisionKey]*Metric
 	endings  [policy.NumEndings]*Metric
 	charges  [policy.NumChargeSources]*Metric
@@ -41,6 +42,7 @@ type decisionKey struct {
 // Names of metrics; docs/reference.md explains each.
 const (
 	metricRequests = "weir_requests_total"       // decision, reason, tier, dimension
+	metricQueued   = "weir_queued_total"         // outcome
 	metricShadow   = "weir_shadow_denials_total" // the same, for limits in shadow mode
 	metricCharges  = "weir_charges_total"        // source
 	metricEndings  = "weir_endings_total"        // ending
@@ -74,7 +76,7 @@ func (v *VM) newMetric(name string) *Metric {
 func (k decisionKey) label() string {
 	n := k.name + ".decision." + policy.Deny.String() + ".reason." + k.reason.String()
 	switch k.reason {
-	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()
 	}
 	return n

@@ -34,7 +34,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 // not come back at once. 0: waiting does not help.
 func retryAfter(r *policy.Refusal) time.Duration {
 	switch r.Reason {
-	case policy.LimitExceeded, policy.QuotaExhausted:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout:
 		spread := max(r.Wait/5, time.Second)
 		return r.Wait + time.Duration(rand.Int64N(int64(spread)))
 	case policy.CASContention, policy.Internal:
@@ -70,6 +70,7 @@ func (s *Stream) fail() (a Action) {
 			a = Pause // the host itself fails: the stream ends by its idle timeout
 		}
 	}()
+	s.leave()
 	switch s.phase {
 	case refused:
 		return Pause

@@ -13,6 +13,7 @@ type phase uint8
 
 const (
 	reading phase = iota // headers are held, the body is being read
+	waiting              // held until its turn comes
 	refused              // answered here: it never leaves
 	passing              // sent, and nothing is held for it
 	sent                 // sent, with a reservation
@@ -28,6 +29,7 @@ type Stream struct {
 
 	headers   [][2]string
 	method    string
+	path      string
 	provider  *policy.Provider
 	dialect   dialect.Dialect
 	call      dialect.Call
@@ -45,20 +47,25 @@ type Stream struct {
 	lesson      lesson
 	status      int
 
+	id         uint32 // the host's
+	class      policy.Class
+	classIndex int
+	waiter     *waiter // while it waits
+
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again
 }
 
-// NewStream begins a stream. Its memory is that of one that is done, if there is one.
-func (p *Plugin) NewStream() *Stream {
+// NewStream begins a stream, which the host knows by its id. Its memory is that of one that is done, if there is one.
+func (p *Plugin) NewStream(id uint32) *Stream {
 	v := p.vm
 	if n := len(v.free); n > 0 {
 		s := v.free[n-1]
 		v.free = v.free[:n-1]
-		*s = Stream{plugin: p, vm: v}
+		*s = Stream{plugin: p, vm: v, id: id}
 		return s
 	}
-	return &Stream{plugin: p, vm: v}
+	return &Stream{plugin: p, vm: v, id: id}
 }
 
 // maxFree bounds the streams that are kept for another use.
@@ -69,6 +76,7 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 	defer s.guardRequest("request_headers", &a)
 	s.headers = s.vm.host.RequestHeaders()
 	path := s.scanHeaders()
+	s.path = path
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}
@@ -95,7 +103,7 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 	defer s.guardRequest("request_body", &a)
 	if s.phase != reading {
 		s.bytes += int64(size) // a chunk
-		return Action(s.phase == refused)
+		return Action(s.phase == refused || s.phase == waiting)
 	}
 	s.bytes = int64(size) // all that is buffered
 	if end || s.bytes > s.plugin.policy.Parse {
@@ -108,7 +116,7 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 func (s *Stream) RequestTrailers() (a Action) {
 	defer s.guardRequest("request_trailers", &a)
 	if s.phase != reading {
-		return Action(s.phase == refused)
+		return Action(s.phase == refused || s.phase == waiting)
 	}
 	return s.decideBody(true)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/queue"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -22,8 +23,13 @@ type VM struct {
 	metrics   metrics
 	emergency emergency
 	free      []*Stream
-	renewed   int64 // when: the leases
-	told      int64 // when: the counters
+	waiters   map[uint64]*waiter // by the number of their entry
+	lastID    uint64
+	turning   *Stream   // whose callback a turn belongs to; nil in a tick
+	effective uint32    // the stream that host calls are about, in a tick
+	plugins   []*Plugin // those in which somebody waits
+	renewed   int64     // when: the leases
+	told      int64     // when: the counters
 }
 
 // NewVM makes the state of one VM.
@@ -33,6 +39,7 @@ func NewVM(h Host) *VM {
 		ledger:  policy.NewLedger(h, rand.Uint64()|1),
 		learner: policy.NewLearner(h),
 		metrics: metrics{denied: map[decisionKey]*Metric{}},
+		waiters: map[uint64]*waiter{},
 	}
 }
 
@@ -42,11 +49,13 @@ const (
 	tellEvery = int64(time.Second)
 )
 
-// Tick renews what this worker holds in shared data, and tells the host what it has counted.
-func (v *VM) Tick() {
+// Tick renews what this worker holds in shared data, has the turns of those that wait, and tells the host what it has counted.
+// p is the configuration whose timer it was.
+func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
 	v.ledger.Flush(now)
+	v.turns(now, p)
 	if now-v.renewed >= policy.RenewEvery {
 		v.renewed = now
 		v.ledger.Renew(now)
@@ -66,11 +75,15 @@ type Plugin struct {
 	vm        *VM
 	policy    *policy.Policy
 	providers map[*policy.Provider]dialect.Dialect
-	identity  []string // header names that must not come twice and do not leave
+	id        uint32        // the host's
+	period    time.Duration // of its ticks
+	lines     map[lineKey]*line
+	budget    queue.Counter // of all lines
+	identity  []string      // header names that must not come twice and do not leave
 }
 
-// Configure makes a plugin from a policy in JSON.
-func (v *VM) Configure(config []byte) (p *Plugin, err error) {
+// Configure makes a plugin, which the host knows by its id, from a policy in JSON.
+func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			v.report("configure", r)
@@ -87,7 +100,10 @@ func (v *VM) Configure(config []byte) (p *Plugin, err error) {
 	}
 	compiled.Since = v.host.Now()
 	v.ledger.SetWall(compiled.Since, v.host.Wall().UnixNano())
-	p = &Plugin{vm: v, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}}
+	p = &Plugin{
+		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
+		budget: queue.Counter{MaxEntries: compiled.Queue.Entries, MaxBytes: compiled.Queue.Bytes},
+	}
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)
 		if !ok {

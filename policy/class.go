@@ -79,6 +79,24 @@ func (c *compiler) classes(p *Policy) {
 		p.Classes = []Class{{Name: defaultName, Wait: defaultWait}}
 	}
 	c.routes(p)
+	c.queue(p)
+}
+
+// queue compiles the bounds of what waits.
+func (c *compiler) queue(p *Policy) {
+	q := c.spec.Queue
+	p.Queue.Entries, p.Queue.Bytes = int64(cmp.Or(q.Entries, 1000)), int64(cmp.Or(q.Bytes, 64<<20))
+	if p.Queue.Entries > maxEntries {
+		c.add("queue.entries", "write 1000", "%d is more than %d", p.Queue.Entries, maxEntries)
+	}
+}
+
+// maxEntries is how many requests may wait in one worker.
+const maxEntries = 1 << 16
+
+// Classed says whether it makes a difference of which class a request is.
+func (p *Policy) Classed() bool {
+	return len(p.Classes) > 1 || p.Classes[0].OnLimit != OnLimitDeny || p.routes.Len() > 0
 }
 
 func (c *compiler) onLimit(path, word string) OnLimit {

@@ -35,6 +35,8 @@ const (
 	BadPath                     // the path has a dot segment behind an escaped slash
 	RetryBudgetExhausted        // the request tree has used up its retries
 	FanoutRefused               // not all branches of a fan-out fit
+	QueueFull                   // nobody else may wait
+	QueueTimeout                // it has waited as long as it may, or would have to wait longer
 	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
 	numReasons
 )
@@ -55,6 +57,8 @@ var reasons = [numReasons]struct {
 	BadPath:         {"bad_path", 400},
 	UnreadableBody:  {"unreadable_body", 400},
 
+	QueueFull:            {"queue_full", 429},
+	QueueTimeout:         {"queue_timeout", 429},
 	RetryBudgetExhausted: {"retry_budget_exhausted", 429},
 	FanoutRefused:        {"fanout_refused", 429},
 }

@@ -13,15 +13,15 @@ type Spec struct {
 	Trust      []string                `json:"trust,omitempty"`
 	Who        WhoSpec                 `json:"who,omitzero"`
 	Limits     LimitsSpec              `json:"limits,omitzero"`
-	Classes    map[string]ClassSpec    `json:"classes,omitempty" weir:"later"`
-	Routes     []RouteSpec             `json:"routes,omitempty" weir:"later"`
+	Classes    map[string]ClassSpec    `json:"classes,omitempty"`
+	Routes     []RouteSpec             `json:"routes,omitempty"`
 	Output     OutputSpec              `json:"output,omitzero"`
 	Families   map[string]string       `json:"families,omitempty"`
 	Prices     map[string]PriceSpec    `json:"prices,omitempty"`
 	Weights    map[string]WeightSpec   `json:"weights,omitempty"`
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
-	Queue      QueueSpec               `json:"queue,omitzero" weir:"later"`
+	Queue      QueueSpec               `json:"queue,omitzero"`
 	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
 	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
@@ -125,12 +125,12 @@ type StreamSpec struct {
 
 // ClassSpec is a priority class.
 type ClassSpec struct {
-	Share    Share    `json:"share,omitempty"`
+	Share    Share    `json:"share,omitempty" weir:"later"`
 	Priority float64  `json:"priority,omitempty"` // higher ones first; without, the share in percent
 	OnLimit  string   `json:"on_limit,omitempty"`
 	Wait     Duration `json:"wait,omitempty"`
 	Aging    Duration `json:"aging,omitempty"`
-	Borrow   *bool    `json:"borrow,omitempty"`
+	Borrow   *bool    `json:"borrow,omitempty" weir:"later"`
 }
 
 // RouteSpec gives requests of a path a class.

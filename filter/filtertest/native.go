@@ -19,18 +19,24 @@ type native struct {
 func newNative(w *Worker) *native { return &native{worker: w, vm: filter.NewVM(nativeHost{w})} }
 
 func (n *native) configure(policy []byte) (err error) {
-	p, err := n.vm.Configure(policy)
+	p, err := n.vm.Configure(1, policy)
 	if err == nil {
 		n.plugin = p
 	}
 	return err
 }
 
-func (n *native) tick() { n.vm.Tick() }
+func (n *native) tick() {
+	if n.plugin != nil {
+		n.vm.Tick(n.plugin)
+	}
+}
 
 func (n *native) close() {}
 
-func (n *native) open(*Exchange) callbacks { return nativeStream{n.plugin.NewStream()} }
+func (n *native) open(x *Exchange) callbacks {
+	return nativeStream{n.plugin.NewStream(n.worker.name(x))}
+}
 
 type nativeStream struct{ s *filter.Stream }
 
@@ -86,6 +92,10 @@ func (h nativeHost) ResponseBody(size int) []byte {
 	h.w.process.check("response_body")
 	return slices.Clone(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
 }
+
+func (h nativeHost) Enter(stream uint32)   { h.w.enter(stream) }
+func (h nativeHost) Resume()               { h.w.current.pass(false) }
+func (h nativeHost) SetTick(time.Duration) {}
 
 func (h nativeHost) Property(path ...string) string { return h.w.current.property(path...) }
 

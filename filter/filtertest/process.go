@@ -115,7 +115,28 @@ type Worker struct {
 	process *Process
 	vm      vm
 	current *Exchange // whose callback is running
+	streams map[uint32]*Exchange
 }
+
+// firstStream is the id of the first stream where the filter runs natively.
+const firstStream = 100
+
+// name gives an exchange an id.
+func (w *Worker) name(x *Exchange) uint32 {
+	id := uint32(firstStream + len(w.streams))
+	w.known(id, x)
+	return id
+}
+
+func (w *Worker) known(id uint32, x *Exchange) {
+	if w.streams == nil {
+		w.streams = map[uint32]*Exchange{}
+	}
+	w.streams[id] = x
+}
+
+// enter makes host calls be about a stream; about none, if the id is a plugin's.
+func (w *Worker) enter(id uint32) { w.current = w.streams[id] }
 
 // Memory is how many bytes the worker's VM has; 0 if there is none.
 func (w *Worker) Memory() int64 {

@@ -109,7 +109,11 @@ func (v *wasmVM) tick() { v.call("proxy_on_tick", v.plugins) }
 
 func (v *wasmVM) close() { _ = v.module.Close(context.Background()) }
 
-func (v *wasmVM) open(*Exchange) callbacks { return wasmStream{v, v.newContext(v.plugins)} }
+func (v *wasmVM) open(x *Exchange) callbacks {
+	id := v.newContext(v.plugins)
+	v.worker.known(uint32(id), x)
+	return wasmStream{v, id}
+}
 
 type wasmStream struct {
 	v  *wasmVM

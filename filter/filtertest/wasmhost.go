@@ -96,7 +96,14 @@ func (m *Module) defineHost(ctx context.Context) error {
 		return statusOK
 	})
 	def("proxy_set_tick_period_milliseconds", func(context.Context, api.Module, uint32) uint32 { return statusOK })
-	def("proxy_set_effective_context", func(context.Context, api.Module, uint32) uint32 { return statusOK })
+	def("proxy_set_effective_context", func(_ context.Context, mod api.Module, id uint32) uint32 {
+		m.guest(mod).w.enter(id)
+		return statusOK
+	})
+	def("proxy_continue_stream", func(_ context.Context, mod api.Module, _ uint32) uint32 {
+		m.guest(mod).w.current.pass(false)
+		return statusOK
+	})
 	def("proxy_get_shared_data", m.getSharedData)
 	def("proxy_set_shared_data", m.setSharedData)
 	def("proxy_get_header_map_pairs", m.headerPairs)

@@ -116,6 +116,14 @@ func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponse
 
 func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
 
+func (host) Enter(stream uint32) { _ = proxywasm.SetEffectiveContext(stream) }
+
+func (host) Resume() { _ = proxywasm.ResumeHttpRequest() }
+
+func (host) SetTick(d time.Duration) {
+	_ = proxywasm.SetTickPeriodMilliSeconds(uint32(d.Milliseconds()))
+}
+
 func (host) Property(path ...string) string {
 	b, err := proxywasm.GetProperty(path)
 	if err != nil {

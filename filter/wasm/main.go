@@ -21,10 +21,11 @@ var state *filter.VM
 
 type vmContext struct{ types.DefaultVMContext }
 
-func (*vmContext) NewPluginContext(uint32) types.PluginContext { return &pluginContext{} }
+func (*vmContext) NewPluginContext(id uint32) types.PluginContext { return &pluginContext{id: id} }
 
 type pluginContext struct {
 	types.DefaultPluginContext
+	id     uint32
 	plugin *filter.Plugin
 }
 
@@ -34,7 +35,7 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	config, err := proxywasm.GetPluginConfiguration()
 	if err == nil {
-		p.plugin, err = state.Configure(config)
+		p.plugin, err = state.Configure(p.id, config)
 	}
 	if err != nil {
 		proxywasm.LogErrorf("weir: bad policy: %v", err)
@@ -46,10 +47,10 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-func (p *pluginContext) OnTick() { state.Tick() }
+func (p *pluginContext) OnTick() { state.Tick(p.plugin) }
 
-func (p *pluginContext) NewHttpContext(uint32) types.HttpContext {
-	return &httpContext{stream: p.plugin.NewStream()}
+func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
+	return &httpContext{stream: p.plugin.NewStream(id)}
 }
 
 type httpContext struct {
