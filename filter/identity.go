@@ -3,8 +3,6 @@
 package filter
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
 	"net/url"
@@ -161,9 +159,8 @@ func (a *asker) apiKey() string {
 }
 
 func (a *asker) keyed(key string) string {
-	m := hmac.New(sha256.New, []byte(a.policy.Secret))
-	m.Write([]byte(key))
-	return "key-" + hex.EncodeToString(m.Sum(nil)[:16])
+	sum := hmacSHA256([]byte(a.policy.Secret), []byte(key))
+	return "key-" + hex.EncodeToString(sum[:16])
 }
 
 // parameter is a query parameter; "" if it is not there, or there twice.

@@ -74,6 +74,7 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(time.Hour))
 		s.Classes[name] = c
 	}
+	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
 	for i := range s.Routes {
 		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}
