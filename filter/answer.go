@@ -128,14 +128,14 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	}
 	s.vm.countEnding(o.Ending, source)
 	if !s.call.API.Metered() {
-		return policy.Cost{Requests: c.Requests}
+		return policy.Cost{Requests: c.Requests, Retries: min(c.Requests, actual.Retries)}
 	}
 	counts := policy.TokenCounts{Input: c.Input, Output: c.Output}
 	if source == policy.FromUsage {
 		counts = u.Counts(c.Input, c.Output)
 	}
 	charged := s.rating.Cost(counts)
-	charged.Requests = c.Requests
+	charged.Requests, charged.Retries = c.Requests, min(c.Requests, actual.Retries)
 	return charged
 }
 

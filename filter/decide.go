@@ -140,13 +140,26 @@ func (s *Stream) saysUsage(q *dialect.Request) bool {
 // cost is what is reserved for a request.
 func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) policy.Cost {
 	if !s.call.API.Metered() {
-		return policy.Cost{Requests: 1}
+		return policy.Cost{Requests: 1, Retries: s.retries()}
 	}
 	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.LearnedOutput(path, m, q.Input, q.Output, s.longOutput()), q.Least)}
 	if q.How == dialect.Length {
 		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
 	}
-	return s.rating.Cost(t)
+	c := s.rating.Cost(t)
+	c.Retries = s.retries()
+	return c
+}
+
+// retries is 1 for a request that was sent before: by a library, which says so (OpenAI's and Anthropic's count in
+// x-stainless-retry-count), by an Envoy before this one, or by a planner that declares it. They draw on one budget.
+func (s *Stream) retries() int64 {
+	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
+		if v := s.header(h.name); v != "" && v != h.first {
+			return 1
+		}
+	}
+	return 0
 }
 
 // send lets a request go that was admitted.

@@ -48,6 +48,11 @@ func (a *asker) caller() (c policy.Caller) {
 	if uses(policy.TierUser) {
 		c.User, _ = a.first(w.User)
 	}
+	if uses(policy.TierTree) {
+		if c.Tree, _ = a.first(w.Tree); c.Tree == policy.Unknown {
+			c.Tree = "" // who names none belongs to none
+		}
+	}
 	if uses(policy.TierTool) {
 		c.Tool = a.tool(w.Tool)
 	}

@@ -79,7 +79,7 @@ type TreeSpec struct {
 	Retries  Count    `json:"retries,omitempty"`
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
-	Floor    Share    `json:"floor,omitempty"`
+	Floor    Share    `json:"floor,omitempty" weir:"later"`
 }
 
 // LimitsSpec is the limits by tier.
@@ -87,7 +87,7 @@ type LimitsSpec struct {
 	Environment map[string]*EnvironmentSpec `json:"environment,omitempty"`
 	Tenant      map[string]*LimitSpec       `json:"tenant,omitempty"`
 	User        map[string]*LimitSpec       `json:"user,omitempty"`
-	Tree        map[string]*TreeSpec        `json:"tree,omitempty" weir:"later"`
+	Tree        map[string]*TreeSpec        `json:"tree,omitempty"`
 	Tool        map[string]*LimitSpec       `json:"tool,omitempty"`
 }
 
