@@ -41,8 +41,8 @@ type decisionKey struct {
 
 // Names of metrics; docs/reference.md explains each.
 const (
-	metricRequests = "weir_requests_total"       // decision, reason, tier, dimension
-	metricQueued   = "weir_queued_total"         // outcome
+	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
+	metricQueued   = "weir_queued_total"
 	metricShadow   = "weir_shadow_denials_total" // the same, for limits in shadow mode
 	metricCharges  = "weir_charges_total"        // source
 	metricEndings  = "weir_endings_total"        // ending
@@ -54,6 +54,13 @@ const (
 
 func (v *VM) countAdmitted() {
 	v.count(&v.metrics.admitted, metricRequests, "decision", policy.Admit.String())
+}
+
+func (v *VM) countQueued() {
+	if v.metrics.queued == nil {
+		v.metrics.queued = v.newMetric(metricQueued)
+	}
+	v.metrics.queued.pending++
 }
 
 // countDenied counts a refusal: the name, with why as labels.

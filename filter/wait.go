@@ -117,7 +117,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		s.leave()
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
-	v.count(&v.metrics.queued, metricQueued, "outcome", "waits")
+	v.countQueued()
 	return Pause
 }
 
