@@ -101,6 +101,13 @@ func TestWaiting(t *testing.T) {
 		_, _, _ = askWithin(ctx, "POST", url, body, "x-priority", "normal", "x-mock-tag", "gone")
 		cancel()
 	}
+	long := `{"model":"gpt-4o","max_tokens":5,"messages":[{"role":"user","content":"` + strings.Repeat("hello ", 1<<20) + `"}]}`
+	if status, h, err := ask("POST", url, long, "x-priority", "normal", "x-mock-tag", "long"); status != 200 || err != nil {
+		t.Errorf("a body of six megabytes that has to wait: %d %v %v", status, h, err)
+	}
+	if ev := s.mock.events("long"); len(ev) != 1 || ev[0].Input < 1<<19 {
+		t.Errorf("of a body of six megabytes came %v", ev)
+	}
 	wg.Wait()
 	if n := len(s.mock.events("normal")); n != 8 {
 		t.Errorf("%d of 8 were sent", n)

@@ -15,6 +15,7 @@ import (
 // whatever its headers say: providers do.
 func (s *Stream) decideBody(complete bool) Action {
 	r := &s.vm.reader
+	s.partial = !complete
 	if s.bytes == 0 {
 		return s.decide(dialect.Request{}, nil)
 	}

@@ -39,12 +39,13 @@ type Host interface {
 }
 
 // An Action is what Envoy does after a callback.
-type Action bool
+type Action uint8
 
-// Actions.
+// Actions, by their numbers for Envoy.
 const (
-	Continue Action = false
-	Pause    Action = true // hold headers or buffer the body until a later callback continues
+	Continue Action = iota
+	Pause           // hold headers or buffer the body until a later callback continues
+	HoldBack        // let no more of the body come than fits, until a later callback continues
 )
 
 // A Level is how bad a log message is.

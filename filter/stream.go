@@ -52,6 +52,8 @@ type Stream struct {
 	classIndex int
 	waiter     *waiter // while it waits
 
+	partial bool // its body was not complete when it was decided
+
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again
 }
@@ -103,7 +105,7 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 	defer s.guardRequest("request_body", &a)
 	if s.phase != reading {
 		s.bytes += int64(size) // a chunk
-		return Action(s.phase == refused || s.phase == waiting)
+		return s.held()
 	}
 	s.bytes = int64(size) // all that is buffered
 	if end || s.bytes > s.plugin.policy.Parse {
@@ -116,7 +118,19 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 func (s *Stream) RequestTrailers() (a Action) {
 	defer s.guardRequest("request_trailers", &a)
 	if s.phase != reading {
-		return Action(s.phase == refused || s.phase == waiting)
+		return s.held()
 	}
 	return s.decideBody(true)
+}
+
+// held is what becomes of a body that goes on coming after the decision. Of one that was not complete then no more comes while
+// it waits than Envoy buffers anyway.
+func (s *Stream) held() Action {
+	switch {
+	case s.phase == waiting && s.partial:
+		return HoldBack
+	case s.phase == refused, s.phase == waiting:
+		return Pause
+	}
+	return Continue
 }

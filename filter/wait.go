@@ -111,14 +111,14 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	}
 	v.turning = nil
 	if s.phase != waiting {
-		return Action(s.phase == refused)
+		return s.held()
 	}
 	if class.OnLimit != policy.OnLimitQueue {
 		s.leave()
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
 	v.countQueued()
-	return Pause
+	return s.held()
 }
 
 // owner is whose narrower buckets the waiter has to pass: those of its narrowest tier but tools and trees.

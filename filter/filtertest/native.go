@@ -40,13 +40,21 @@ func (n *native) open(x *Exchange) callbacks {
 
 type nativeStream struct{ s *filter.Stream }
 
-func (c nativeStream) requestHeaders(_ int, end bool) bool  { return bool(c.s.RequestHeaders(end)) }
-func (c nativeStream) requestBody(size int, end bool) bool  { return bool(c.s.RequestBody(size, end)) }
-func (c nativeStream) requestTrailers(int) bool             { return bool(c.s.RequestTrailers()) }
-func (c nativeStream) responseHeaders(_ int, end bool) bool { return bool(c.s.ResponseHeaders(end)) }
-func (c nativeStream) responseBody(size int, end bool) bool { return bool(c.s.ResponseBody(size, end)) }
-func (c nativeStream) responseTrailers(int) bool            { return bool(c.s.ResponseTrailers()) }
-func (c nativeStream) done()                                { c.s.Done() }
+func (c nativeStream) requestHeaders(_ int, end bool) bool {
+	return c.s.RequestHeaders(end) != filter.Continue
+}
+func (c nativeStream) requestBody(size int, end bool) bool {
+	return c.s.RequestBody(size, end) != filter.Continue
+}
+func (c nativeStream) requestTrailers(int) bool { return c.s.RequestTrailers() != filter.Continue }
+func (c nativeStream) responseHeaders(_ int, end bool) bool {
+	return c.s.ResponseHeaders(end) != filter.Continue
+}
+func (c nativeStream) responseBody(size int, end bool) bool {
+	return c.s.ResponseBody(size, end) != filter.Continue
+}
+func (c nativeStream) responseTrailers(int) bool { return c.s.ResponseTrailers() != filter.Continue }
+func (c nativeStream) done()                     { c.s.Done() }
 
 // nativeHost is the host of one worker.
 type nativeHost struct{ w *Worker }

@@ -61,12 +61,7 @@ type httpContext struct {
 // beforeRequest does nothing, except in builds for tests: see trap.go.
 var beforeRequest = func() {}
 
-func action(a filter.Action) types.Action {
-	if a == filter.Pause {
-		return types.ActionPause
-	}
-	return types.ActionContinue
-}
+func action(a filter.Action) types.Action { return types.Action(a) }
 
 func (c *httpContext) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	beforeRequest()
