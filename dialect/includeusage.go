@@ -53,8 +53,9 @@ func AskForUsage(body []byte) []byte {
 // A UsageCutter takes the event that only says usage out of a stream in which it came because weir asked for it. An event that
 // is not complete is held back until it is, or is too long to be that one.
 type UsageCutter struct {
-	held []byte // the beginning of an event
-	long bool   // the event that is passing is too long to be the one
+	held   []byte // the beginning of an event
+	long   bool   // the event that is passing is too long to be the one
+	inLine bool   // and has passed in the middle of a line
 }
 
 // maxUsageEvent is how long the event may be: providers write a few hundred bytes.
@@ -66,7 +67,7 @@ func (c *UsageCutter) Cut(chunk []byte, end bool) []byte {
 	c.held = nil
 	out := data[:0:0]
 	for len(data) > 0 {
-		n := eventEnd(data)
+		n := eventEnd(data, c.long && c.inLine)
 		if n < 0 {
 			break
 		}
@@ -76,19 +77,33 @@ func (c *UsageCutter) Cut(chunk []byte, end bool) []byte {
 		c.long, data = false, data[n:]
 	}
 	switch {
-	case end && !c.long && saysOnlyUsage(data):
-	case end, c.long, len(data) > maxUsageEvent:
-		c.long = len(data) > 0
+	case len(data) == 0, end && !c.long && saysOnlyUsage(data):
+	case end:
 		out = append(out, data...)
+	case c.long, len(data) > maxUsageEvent:
+		c.long = true
+		out = c.pass(out, data)
 	default:
 		c.held = bytes.Clone(data)
 	}
 	return out
 }
 
-// eventEnd is where the first event of a stream ends, past its blank line; -1 if it has not ended.
-func eventEnd(b []byte) int {
-	blank := true // the line so far
+// pass lets a part of a long event go, but for a carriage return at its end: a line feed may follow.
+func (c *UsageCutter) pass(out, data []byte) []byte {
+	if n := len(data) - 1; data[n] == '\r' {
+		c.held, data = []byte{'\r'}, data[:n]
+	}
+	if n := len(data) - 1; n >= 0 {
+		c.inLine = data[n] != '\n' && data[n] != '\r'
+	}
+	return append(out, data...)
+}
+
+// eventEnd is where the first event of a stream ends, past its blank line; -1 if it has not ended. inLine: the stream begins in
+// the middle of a line.
+func eventEnd(b []byte, inLine bool) int {
+	blank := !inLine // the line so far
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '\r', '\n':

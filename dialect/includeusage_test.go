@@ -64,7 +64,7 @@ func TestUsageCutter(t *testing.T) {
 	events := []string{
 		"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"usage\":null}\n\n", ": comment\r\n\r\n", "event: x\ndata: {\"a\":\n" + "data: 1}\n\n",
 		"data: {\"choices\":[{\"delta\":{\"content\":\"\\\"choices\\\":[],\\\"usage\\\":{}\"}}],\"usage\":{\"prompt_tokens\":1}}\n\n",
-		"data: " + strings.Repeat("x", 40_000) + "\n\n", "data: [DONE]\n\n", "\n", "data: {\"usage\":{\"prompt_tokens\":1}}\r\r",
+		"data: " + strings.Repeat("x", 40_000) + "\n\n", "data: " + strings.Repeat("x", 20_000) + "\r\ndata: {\"choices\":[],\"usage\":{}}\r\n\r\n", "data: [DONE]\n\n", "\n", "data: {\"usage\":{\"prompt_tokens\":1}}\r\r",
 		"data: {\"choices\":[],\"usage\":null}\n\n",
 	}
 	usage := []string{
@@ -88,6 +88,9 @@ func TestUsageCutter(t *testing.T) {
 		var got []byte
 		for rest := in.String(); ; {
 			n := rapid.IntRange(0, len(rest)).Draw(t, "chunk")
+			if i := strings.IndexAny(rest[min(1, len(rest)):], "\r\n"); i >= 0 && rapid.Bool().Draw(t, "up to a line's end") {
+				n = i + 1 + rapid.IntRange(0, 1).Draw(t, "and its first byte")
+			}
 			got = append(got, c.Cut([]byte(rest[:n]), n == len(rest))...)
 			if rest = rest[n:]; rest == "" {
 				break

@@ -30,8 +30,16 @@ func (r *Reader) chat(m *members) int64 {
 		return true
 	})
 	n += r.toolChoice(m, messages) + r.tools(m.value(kTools)) + r.tools(m.value(kFunctions))
-	n += r.compact(m.value(kResponseFormat).Get("json_schema"))
+	n += r.compact(m.value(kResponseFormat).Get("json_schema")) + r.served(m)
 	return n + r.content(m.value(kPrediction).Get("content"))
+}
+
+// served counts what servers of open models put into a prompt beside the messages.
+func (r *Reader) served(m *members) (n int64) {
+	for _, key := range []string{"chat_template", "chat_template_kwargs"} {
+		n += r.label(gjson.Parse(m.other(key)))
+	}
+	return n
 }
 
 func (r *Reader) chatMessage(msg gjson.Result) int64 {
@@ -42,13 +50,14 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 	msg.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "role", "tool_call_id":
+			n += r.label(v)
 		case "content":
 			n += r.content(v)
 		case "name":
 			n += perName + r.text(v)
 		case "tool_calls":
 			v.ForEach(func(_, call gjson.Result) bool {
-				n += perToolCall + r.text(call.Get("function.name")) + r.text(call.Get("function.arguments"))
+				n += perToolCall + r.toolCall(call)
 				return true
 			})
 		case "function_call":
@@ -59,6 +68,32 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 		return true
 	})
 	return n
+}
+
+// toolCall counts a call of a function, or of a tool of the caller's own kind.
+func (r *Reader) toolCall(call gjson.Result) (n int64) {
+	eachOf(call, func(key string, v gjson.Result) {
+		switch {
+		case key == "id" || key == "type" || key == "index":
+			n += r.label(v)
+		case v.IsObject():
+			n += r.text(v.Get("name")) + r.text(v.Get("arguments")) + r.text(v.Get("input"))
+		default:
+			n += r.text(v)
+		}
+	})
+	return n
+}
+
+// longLabel is how long, in bytes, a value may be that is a word or an identifier for the provider, and not text for the model. A
+// model's template may show it all the same.
+const longLabel = 128
+
+func (r *Reader) label(v gjson.Result) int64 {
+	if len(v.Raw) <= longLabel {
+		return 0
+	}
+	return r.text(v)
 }
 
 // maxNesting is how deep content is followed into content (a message's, a tool's result in it, a document in that). What
@@ -129,7 +164,7 @@ func (r *Reader) responseItem(item gjson.Result) int64 {
 		return r.content(item.Get("output"))
 	}
 	if content := item.Get("content"); content.Exists() {
-		return r.content(content)
+		return r.content(content) + r.label(item.Get("role"))
 	}
 	return r.part(item)
 }

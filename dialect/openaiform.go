@@ -27,7 +27,8 @@ var openAIEndpoints = []endpoint{
 }
 
 var chatForm = form{
-	name: "chat", voice: openAIVoice, text: messagesAreText, count: (*Reader).chat, event: (*Answer).chatEvent,
+	name: "chat", voice: openAIVoice, text: messagesAreText, event: (*Answer).chatEvent,
+	count: func(r *Reader, m *members) int64 { return r.chat(m) + r.text(m.value(kDocuments)) },
 	declared: func(m *members) int64 {
 		return times(max(m.number(kMaxTokens), m.number(kMaxCompletionTokens)), max(m.count(kN), m.count(kBestOf)))
 	},

@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -107,13 +108,14 @@ func Climbs(path string) bool {
 	return false
 }
 
-// plainPath drops the query and undoes escaped and doubled slashes, and escaped colons. A path in plain form is not copied.
+// plainPath drops the query and undoes doubled slashes and escapes of slashes, colons, and all that needs none, which servers
+// undo, too. A path in plain form is not copied.
 func plainPath(path string) string {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = path[:i]
 	}
 	if strings.IndexByte(path, '%') >= 0 {
-		path = unescapePath.Replace(path)
+		path = unescapedPath(path)
 	}
 	for strings.Contains(path, "//") {
 		path = strings.ReplaceAll(path, "//", "/")
@@ -121,7 +123,26 @@ func plainPath(path string) string {
 	return strings.TrimRight(path, "/")
 }
 
-var unescapePath = strings.NewReplacer("%2F", "/", "%2f", "/", "%3A", ":", "%3a", ":")
+func unescapedPath(path string) string {
+	out := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) {
+			n, err := strconv.ParseUint(path[i+1:i+3], 16, 8)
+			if b := byte(n); err == nil && (isUnreserved(b) || b == '/' || b == ':') {
+				c = b
+				i += 2
+			}
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// isUnreserved says whether a byte means the same escaped and plain (RFC 3986, 2.3).
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
 
 // lowerASCII leaves all else as it is, so that what is found in it is at the same place in the path.
 func lowerASCII(s string) string {

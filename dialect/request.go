@@ -64,6 +64,7 @@ type Reader struct {
 	api     API
 	members members
 	request Request
+	keys    keyStack
 }
 
 // Open reads what stands at the top level of a body, which must not change until the next Open. Input is then an upper
@@ -139,6 +140,9 @@ func (r *Reader) Count() Request {
 	}
 	if count := forms[r.api].count; count != nil {
 		q.Input = count(r, &r.members)
+		if r.keys.doubled(r.members.body) { // nobody knows what the provider reads of it
+			q.Input = max(q.Input, r.set.Count(r.family, r.members.body))
+		}
 	}
 	return *q
 }

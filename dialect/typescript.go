@@ -28,6 +28,10 @@ func (r *Reader) renderTools(list gjson.Result) int64 {
 		if !f.IsObject() {
 			f = tool // as in responses, and in functions
 		}
+		if custom := tool.Get("custom"); custom.IsObject() {
+			f = custom
+			out.write(f.Get("format").Raw) // a grammar
+		}
 		if d := f.Get("description").Str; d != "" {
 			out.write("// " + d + "\n")
 		}

@@ -139,19 +139,20 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 	return charged
 }
 
-// estimated is the input by the best that is known. What was reserved is it where it was counted.
+// estimated is the input by the best that is known. What was reserved is it where it was counted, but not less than the count:
+// lessons make reservations smaller, never what counts in the end without any usage.
 func (s *Stream) estimated() int64 {
 	byLength := dialect.ByLength(s.bytes).Input
 	switch s.request.How {
 	case dialect.Bound:
 		if s.lesson.used > 0 {
-			return s.lesson.used
+			return max(s.lesson.used, s.lesson.raw)
 		}
 		return byLength
 	case dialect.Length: // more of the body may have come since
 		return max(byLength, s.reservation.Cost.Input)
 	}
-	return s.reservation.Cost.Input
+	return max(s.reservation.Cost.Input, s.lesson.raw)
 }
 
 func (s *Stream) ending(complete bool) policy.Ending {

@@ -240,12 +240,12 @@ func TestAmpleLimitsAreNotCounted(t *testing.T) {
 				t.Errorf("%d count, want about %d and 100 seen", got, want)
 			}
 		}
-		unsaid("b", counted) // the first calls of a model are counted all the same, to learn from their answers
+		unsaid("b", counted) // a tenant's first calls of a model are counted all the same, to learn from their answers
 		for range 100 {
 			send(p, "d").Answer(200, `{"usage":{"prompt_tokens":308,"completion_tokens":1}}`)
 		}
-		p.Sleep(2 * time.Second)
-		unsaid("e", byLength)
+		p.Sleep(2 * time.Minute)
+		unsaid("d", byLength)
 		p.Worker(0).Open(chat("c", "hi", 15_000))
 		send(p, "c")
 		if got := used(t, p, "c"); got != 15_000+input+counted+100 {

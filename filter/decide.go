@@ -77,7 +77,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	var path policy.Path
 	p.Path(&path, model, &caller)
-	s.prepare(q.Model, ask.class)
+	s.prepare(q.Model, caller.Tenant, ask.class)
 	now := s.vm.host.Now()
 	others := false
 	if p.Classed() {
@@ -144,8 +144,11 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 		return policy.Cost{Requests: 1, Retries: s.retries()}
 	}
 	t := policy.TokenCounts{Input: q.Input, Output: max(s.plugin.policy.LearnedOutput(path, m, q.Input, q.Output, s.longOutput()), q.Least)}
-	if q.How == dialect.Length {
+	switch q.How {
+	case dialect.Length:
 		t.Input = s.plugin.policy.GuessedInput(path, q.Input, t.Output)
+	case dialect.Calibrated: // what only lessons make too large is not refused for good
+		t.Input = max(s.plugin.policy.GuessedInput(path, q.Input, t.Output), min(q.Input, s.lesson.raw))
 	}
 	c := s.rating.Cost(t)
 	c.Retries = s.retries()

@@ -9,12 +9,16 @@ import (
 
 // A lesson is what a stream is going to teach of its model, when its answer says what was used.
 type lesson struct {
-	input   policy.Key  // of the model's calibration; 0: nothing is learned
-	output  policy.Key  // of the model's outputs
-	counted int64       // tokens of input, before any calibration; 0: not counted
+	input   taught      // of the model's calibration; 0: nothing is learned
+	output  taught      // of the model's outputs
+	raw     int64       // tokens of input, before any calibration; 0: not counted
+	counted int64       // the same, where something can be learned of it
 	used    int64       // tokens of input as they were taken for right
 	how     dialect.How // used came about
 }
+
+// A taught is where lessons are kept: those of the caller's tenant, and those of all tenants.
+type taught struct{ own, all policy.Key }
 
 // An answer teaches most when little is known: each of the first is counted, although an upper bound would do for its
 // reservation, and later one in learnEvery.
@@ -24,26 +28,29 @@ const (
 )
 
 // prepare says what the stream may teach. class gives the caller's class.
-func (s *Stream) prepare(model string, class func() string) {
+func (s *Stream) prepare(model, tenant string, class func() string) {
 	if !s.call.API.Metered() || model == "" {
 		return
 	}
 	h, provider := &s.plugin.policy.Hasher, s.provider.Name
-	s.lesson.input = h.CalibrationKey(provider, model)
+	input := h.CalibrationKey(provider, model)
+	s.lesson.input = taught{h.TenantKey(input, tenant), input}
 	if s.plugin.policy.Learned {
-		s.lesson.output = h.OutputKey(provider, model, class())
+		output := h.OutputKey(provider, model, class())
+		s.lesson.output = taught{h.TenantKey(output, tenant), output}
 	}
 }
 
 // calibrate puts a count of the input right, as far as answers have said how.
 func (s *Stream) calibrate(now int64, q *dialect.Request) {
-	if s.lesson.input == 0 || q.How != dialect.Exact && q.How != dialect.Estimate {
+	if s.lesson.input.all == 0 || q.How != dialect.Exact && q.How != dialect.Estimate {
 		return
 	}
+	s.lesson.raw = q.Input
 	if !q.References {
 		s.lesson.counted = q.Input
 	}
-	c := s.vm.learner.Calibration(now, s.lesson.input)
+	c := s.vm.learner.CalibrationOf(now, s.lesson.input.own, s.lesson.input.all)
 	if n, ok := c.Apply(q.Input, q.Family.Exact()); ok {
 		q.Input, q.How = n, dialect.Calibrated
 	}
@@ -54,7 +61,7 @@ func (s *Stream) calibrate(now int64, q *dialect.Request) {
 func (s *Stream) countAmple(now int64) {
 	v := s.vm
 	v.ample++
-	if s.lesson.input == 0 || v.ample%learnEvery != 0 && v.learner.Calibration(now, s.lesson.input).Weight >= learnFirst {
+	if s.lesson.input.all == 0 || v.ample%learnEvery != 0 && v.learner.Calibration(now, s.lesson.input.own).Weight >= learnFirst {
 		return
 	}
 	q := v.reader.Count()
@@ -63,20 +70,20 @@ func (s *Stream) countAmple(now int64) {
 
 // longOutput is what 95 of 100 outputs of the model did not exceed; 0 if that is not known, or not asked.
 func (s *Stream) longOutput() int64 {
-	if s.lesson.output == 0 {
+	if s.lesson.output.all == 0 {
 		return 0
 	}
-	return s.vm.learner.LongOutput(s.vm.host.Now(), s.lesson.output)
+	return s.vm.learner.LongOutputOf(s.vm.host.Now(), s.lesson.output.own, s.lesson.output.all)
 }
 
 // learn takes what the provider said of a call that came to its end.
 func (s *Stream) learn(u dialect.Usage) {
 	l, now, actual := &s.lesson, s.vm.host.Now(), u.Whole()
 	if l.counted > 0 && actual > 0 {
-		s.vm.learner.LearnInput(now, l.input, l.counted, actual, s.request.Family.Exact())
+		s.vm.learner.LearnInputOf(now, l.input.own, l.input.all, l.counted, actual, s.request.Family.Exact())
 		s.vm.countError(l.how, l.used, actual)
 	}
-	if l.output != 0 {
-		s.vm.learner.LearnOutput(now, l.output, u.Produced())
+	if l.output.all != 0 {
+		s.vm.learner.LearnOutputOf(now, l.output.own, l.output.all, u.Produced())
 	}
 }

@@ -15,9 +15,11 @@ import (
 // words is a text of n words, each a token for OpenAI's models.
 func words(n int) string { return strings.TrimSpace(strings.Repeat("hello ", n)) }
 
-// need is what a call is said to need, by the refusal that it gets where nothing is admitted.
+// need is what a call is said to need, by the refusal that it gets where all is in use.
 func need(t *testing.T, p *filtertest.Process, worker int, path, body string) (n int) {
 	t.Helper()
+	all := p.Worker(worker).Open(request("/openai/v1/chat/completions", "poor", `{"model":"another","max_tokens":199900,"messages":[]}`))
+	defer all.Answer(400, `{}`) // gives all back
 	x := p.Worker(worker).Open(request(path, "poor", body))
 	if x.Reply == nil {
 		t.Fatal("admitted")
@@ -30,7 +32,7 @@ func need(t *testing.T, p *filtertest.Process, worker int, path, body string) (n
 
 const poorPolicy = `{"apiVersion":"weir/v1","trust":["all"],"output":{"reserve":"learned"},
 	"providers":{"openai":{"upstream":"http://openai.test"},"anthropic":{"upstream":"http://anthropic.test"}},
-	"limits":{"tenant":{"default":{"tpm":"1000000000","burst":"100%"},"poor":{"tpm":"10"}}}}`
+	"limits":{"tenant":{"default":{"tpm":"1000000000","burst":"100%"},"poor":{"tpm":"200000","burst":"100%"}}}}`
 
 // After 50 answers of a provider whose tokenizer is 30 percent off, counts are right to 3 percent, in another worker as well, whether
 // calls are counted or only bounded.

@@ -5,6 +5,7 @@ package policy
 import (
 	"math"
 	"math/bits"
+	"strconv"
 )
 
 // A Calibration is what answers said of the counts of one model's input, as ratios of what the provider counted to what we
@@ -28,11 +29,40 @@ const (
 	exactOff    = 0.03
 	exactWeight = 24
 	exactSlack  = 4 // tokens
+
+	// leastRatio bounds what callers gain who teach that their tokens are fewer than they are: twice the limit may be in flight,
+	// and what was too much is a debt of one window, which a bucket remembers all of.
+	leastRatio = 0.5
+
+	// sharedUntil is how much a tenant teaches the others, see [Learner.LearnInputOf].
+	sharedUntil = exactWeight
 )
 
 // CalibrationKey names what is learned of the input of a provider's model.
 func (h Hasher) CalibrationKey(provider, model string) Key {
 	return h.Key(TierProvider, "input", provider, h.Shorten(model))
+}
+
+// TenantKey names what a tenant's own calls have taught of what the key names.
+func (h Hasher) TenantKey(k Key, tenant string) Key {
+	return h.Key(TierTenant, "learned", strconv.FormatUint(uint64(k), 36), tenant)
+}
+
+// LearnInputOf is LearnInput for a tenant, whose own lessons count for itself alone. It teaches all others only until it knows
+// enough: so nobody outvotes them, and who is new begins with what most have found.
+func (l *Learner) LearnInputOf(now int64, own, all Key, estimated, actual int64, exact bool) {
+	if l.Calibration(now, own).Weight < sharedUntil {
+		l.LearnInput(now, all, estimated, actual, exact)
+	}
+	l.LearnInput(now, own, estimated, actual, exact)
+}
+
+// CalibrationOf is what a tenant's own calls have taught, or all others' until that is enough.
+func (l *Learner) CalibrationOf(now int64, own, all Key) Calibration {
+	if c := l.Calibration(now, own); c.Weight >= calibrated {
+		return c
+	}
+	return l.Calibration(now, all)
 }
 
 // LearnInput takes an answer: the provider counted actual tokens of input where we had counted estimated, before any
@@ -83,5 +113,5 @@ func (c Calibration) Apply(count int64, exact bool) (int64, bool) {
 	case exact && (c.Weight < exactWeight || math.Abs(c.Ratio-1) < exactOff):
 		return count, false
 	}
-	return int64(math.Ceil(float64(min(count, MaxUnits))*c.Ratio - 1e-9)), true
+	return int64(math.Ceil(float64(min(count, MaxUnits))*max(c.Ratio, leastRatio) - 1e-9)), true
 }

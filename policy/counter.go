@@ -22,11 +22,14 @@ func (c *counter) roll(now, wall int64, m Meter) {
 	from, until := m.calendar.window(satAdd(now-guard, wall), m.rate.window)
 	switch {
 	case until > c.until:
-		used := int64(0)
-		if c.until == from {
-			used = c.carry
+		next := counter{until: until, opened: from + guard - wall}
+		switch {
+		case c.until == from:
+			next.used = c.carry
+		case c.until == 0, c.until > from: // the policy has windows begin elsewhere: what counts goes on counting
+			next.used, next.opened = c.used, min(c.opened, next.opened)
 		}
-		*c = counter{used: used, until: until, opened: from + guard - wall}
+		*c = next
 	case c.until-until > 2*m.rate.window: // the clock was wrong by a window or more, and is right now
 		c.until = until
 	}

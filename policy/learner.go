@@ -12,7 +12,7 @@ import (
 // better, never a limit larger; what gets lost is learned again.
 type Learner struct {
 	store Store
-	kept  [64]kept
+	kept  [256]kept
 }
 
 // kept is what a worker remembers of a sketch for keepFor, so that a request costs no access to shared data.
@@ -25,7 +25,7 @@ type kept struct {
 
 const (
 	keepFor      = int64(1e9)
-	learnSlots   = 512
+	learnSlots   = 4096
 	learnTries   = 4
 	strangerIdle = int64(600e9) // a slot that has learned nothing for so long may be taken over
 )

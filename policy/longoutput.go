@@ -22,6 +22,22 @@ func (l *Learner) LearnOutput(now int64, key Key, tokens int64) {
 	}
 }
 
+// LearnOutputOf is to LearnOutput as [Learner.LearnInputOf] is to LearnInput, and LongOutputOf to LongOutput.
+func (l *Learner) LearnOutputOf(now int64, own, all Key, tokens int64) {
+	if l.LongOutput(now, own) == 0 {
+		l.LearnOutput(now, all, tokens)
+	}
+	l.LearnOutput(now, own, tokens)
+}
+
+// LongOutputOf is what the tenant's own outputs seldom exceed, or all others' until that is known.
+func (l *Learner) LongOutputOf(now int64, own, all Key) int64 {
+	if n := l.LongOutput(now, own); n > 0 {
+		return n
+	}
+	return l.LongOutput(now, all)
+}
+
 // LongOutput is how many tokens 95 of 100 outputs do not exceed; 0 if too little is known.
 func (l *Learner) LongOutput(now int64, key Key) int64 {
 	k, fresh := l.keep(now, key)

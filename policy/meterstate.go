@@ -143,6 +143,9 @@ func (s *meterState) fit(now, since int64, m Meter) {
 		return
 	}
 	used := max(s.rate.limit-s.room(now), 0) // by the old window
+	if !m.paced {
+		used = max(used, s.rate.burst-s.level(now)) // by the old bucket, which nobody is going to ask
+	}
 	switch {
 	case m.paced && !s.paced():
 		s.bucket = bucket{}
@@ -162,7 +165,7 @@ func (s *meterState) fit(now, since int64, m Meter) {
 }
 
 // book counts in a new window of m what the old one had counted. A continuous window knows only what its bucket lacks, which
-// the bucket goes on to know.
+// the bucket goes on to know, if the new one has a bucket.
 func (s *meterState) book(now, used int64, m Meter) {
 	switch {
 	case used <= 0:

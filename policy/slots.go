@@ -99,8 +99,11 @@ type loaded struct {
 func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	to.fresh = !l.find(now, s, to)
 	to.held = l.heldOf(s, to.spill)
-	if to.fresh {
+	switch {
+	case to.fresh:
 		l.inherit(now, s, to)
+	case to.clock < s.Since && s.Space.Slots > 0 && !to.spill:
+		l.catchUp(s, to)
 	}
 	to.fit(now, l.wall, s.Since, s.Limit, &l.spare)
 }
@@ -112,22 +115,51 @@ func (l *Ledger) inherit(now int64, s *Step, to *loaded) {
 	if s.Space.Slots == 0 || to.spill {
 		return
 	}
-	p, elsewhere := &l.probed, s.Space
-	for _, elsewhere.Vouched = range []bool{s.Space.Vouched, !s.Space.Vouched} {
+	p, latest := &l.probed, int64(-1)
+	l.eachPlace(s, func() {
+		if p.isLive(s.Key) && p.clock > latest {
+			latest = p.clock
+			to.count(p)
+		}
+	})
+	p.name = s.Space.overflowName(s.Owner)
+	if latest < 0 && l.get(p) && p.state == stateLive && !p.idle(max(now, p.clock)) {
+		to.count(p)
+	}
+}
+
+// catchUp is inherit for a record that nobody has used since the policy came into force: the one before may have kept the key
+// elsewhere, and what was counted there last includes what was counted here before.
+func (l *Ledger) catchUp(s *Step, to *loaded) {
+	l.eachPlace(s, func() {
+		if p := &l.probed; p.name != to.name && p.isLive(s.Key) && p.clock > to.clock {
+			to.takeOver(p, &l.spare)
+		}
+	})
+}
+
+// eachPlace reads each record that a key may have, into l.probed.
+func (l *Ledger) eachPlace(s *Step, f func()) {
+	p, space := &l.probed, s.Space
+	for _, space.Vouched = range []bool{s.Space.Vouched, !s.Space.Vouched} {
 		for w := range ways {
-			p.name = elsewhere.slotName(elsewhere.way(s.Owner, s.Key, w))
-			if l.get(p) && p.isLive(s.Key) {
-				to.count(p)
-				return
+			if p.name = space.slotName(space.way(s.Owner, s.Key, w)); l.get(p) {
+				f()
 			}
 		}
 	}
-	for _, p.name = range []name{directName(s.Tier, s.Key), s.Space.overflowName(s.Owner)} {
-		if l.get(p) && p.state == stateLive && !p.idle(max(now, p.clock)) {
-			to.count(p)
-			return
-		}
+	if p.name = directName(s.Tier, s.Key); l.get(p) {
+		f()
 	}
+}
+
+// takeOver is count for a record that goes on: its own calls in flight stay.
+func (r *record) takeOver(o *loaded, spare *record) {
+	spare.reset(r.key, len(o.meters), len(r.holders))
+	copy(spare.meters, o.meters)
+	copy(spare.holders, r.holders)
+	spare.state, spare.clock, spare.ownMeters, spare.limit = r.state, o.clock, o.ownMeters, o.limit
+	*r, *spare = *spare, *r
 }
 
 // count makes r have counted what o has.
