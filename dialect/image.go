@@ -40,7 +40,7 @@ func (r *Reader) picture(data encoded, detail string) int64 {
 	w, h, ok := data.pixels()
 	if !ok {
 		r.request.References = true
-		if r.family.Exact() && detail == "low" {
+		if r.family.OpenAI() && detail == "low" {
 			return rulesFor(r.request.Model).low()
 		}
 		return perImage

@@ -44,7 +44,7 @@ func (r *Reader) tools(v gjson.Result) int64 {
 
 // toolChoice is what the choice of a tool adds for OpenAI, and the first system message with tools.
 func (r *Reader) toolChoice(m *members, messages gjson.Result) (n int64) {
-	if !r.family.Exact() || !m.has(kTools) && !m.has(kFunctions) {
+	if !r.family.OpenAI() || !m.has(kTools) && !m.has(kFunctions) {
 		return 0
 	}
 	for _, key := range []string{"tool_choice", "function_call"} {

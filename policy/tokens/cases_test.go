@@ -64,10 +64,13 @@ func checkCase(t *testing.T, c *Counter, text []byte, want int, wantEnds []int) 
 // endsOf gives the ends of the pieces of s, cut without the short way of count.
 func endsOf(e encoding, s string) (ends []int) {
 	for i := 0; i < len(s); {
-		if e == encO200k {
+		switch e {
+		case encO200k:
 			i = cutO200k(s, i)
-		} else {
+		case encCl100k:
 			i = cutCl100k(s, i)
+		default:
+			i = e.cutExtra(s, i)
 		}
 		ends = append(ends, i)
 	}

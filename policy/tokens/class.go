@@ -36,11 +36,22 @@ func classWide(s string, i int) (uint8, int) {
 	if row < uint(len(classIndex)) {
 		return classBlocks[uint(classIndex[row])<<6|uint(s[i+3]&63)], 4
 	}
-	// Beyond the index only the variation selectors U+E0100 to U+E01EF are more than signs.
-	if r := row<<6 | uint(s[i+3]&63); r >= 0xE0100 && r < 0xE01F0 {
-		return classUpper | classLower | classMark | classSign, 4
+	return classFar(rune(row<<6 | uint(s[i+3]&63))), 4
+}
+
+// classFar is class beyond the index, where all are ideographs or signs, but the variation selectors U+E0100 to U+E01EF.
+func classFar(r rune) uint8 {
+	if r >= 0xE0100 && r < 0xE01F0 {
+		return classUpper | classLower | classMark | classSign
 	}
-	return classSign, 4
+	far := uint8(classSign)
+	for _, begin := range farIdeographs {
+		if r < begin {
+			break
+		}
+		far ^= classSign | classUpper | classLower | classLetter
+	}
+	return far
 }
 
 // span returns the end of the run of characters at i that have one of these classes.

@@ -31,10 +31,13 @@ func (c *Counter) count(s string) int {
 			}
 		}
 		var j int
-		if c.enc == encO200k {
+		switch {
+		case c.enc == encO200k:
 			j = cutO200k(s, i)
-		} else {
+		case !anyLinked || c.enc == encCl100k:
 			j = cutCl100k(s, i)
+		default:
+			j = c.enc.cutExtra(s, i)
 		}
 		if j-i == 1 {
 			total++

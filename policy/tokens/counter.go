@@ -33,7 +33,7 @@ const (
 
 // New returns a Counter for f.
 func New(f Family) *Counter {
-	if len(table) != tableSize {
+	if len(table) != tableSize || !extrasFit() {
 		panic("tokens: table.bin and slots.go do not belong together") // the loads from the table are unchecked
 	}
 	e := f.encoding()

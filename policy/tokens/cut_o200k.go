@@ -15,8 +15,8 @@ func cutO200k(s string, i int) int {
 	c, n := class(s, i)
 	next := i + n
 	if c&classLetter != 0 {
-		end, _ := wordO200k(s, i)
-		return end
+		end, _ := word(s, i)
+		return end + contraction(s, end)
 	}
 	if c&classNumber != 0 {
 		return digits(s, next)
@@ -27,11 +27,11 @@ func cutO200k(s string, i int) int {
 	}
 	switch {
 	case c&classLineEnd == 0 && d&(classUpper|classLower) != 0:
-		end, capitals := wordO200k(s, next)
+		end, capitals := word(s, next)
 		if capitals && c&classMark != 0 {
 			return next // a mark before capitals only: the first alternative matches the mark alone
 		}
-		return end
+		return end + contraction(s, end)
 	case c&classMark != 0:
 		return next + contraction(s, next)
 	case c&classSpace == 0, s[i] == ' ' && d&classSign != 0:
@@ -40,9 +40,9 @@ func cutO200k(s string, i int) int {
 	return blanks(s, i, false)
 }
 
-// wordO200k returns the end of the two runs at i and of the contraction behind them. capitals: only the second
-// alternative matches, because nothing in the first run may also begin the second.
-func wordO200k(s string, i int) (end int, capitals bool) {
+// word returns the end of the two runs at i. capitals: only the second alternative matches, because nothing in the first run
+// may also begin the second.
+func word(s string, i int) (end int, capitals bool) {
 	both := -1 // where the last character of the first run ends that may also begin the second
 	for i < len(s) {
 		c, n := class(s, i)
@@ -50,8 +50,7 @@ func wordO200k(s string, i int) (end int, capitals bool) {
 			if c&classLower == 0 {
 				break
 			}
-			i = span(s, i+n, classLower)
-			return i + contraction(s, i), false
+			return span(s, i+n, classLower), false
 		}
 		i += n
 		if c&classLower != 0 {
@@ -61,7 +60,7 @@ func wordO200k(s string, i int) (end int, capitals bool) {
 	if both >= 0 && both < i {
 		return both, false // only capitals follow it: the first run gives them back
 	}
-	return i + contraction(s, i), both < 0
+	return i, both < 0
 }
 
 func signsO200k(s string, i int) int {

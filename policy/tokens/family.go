@@ -19,7 +19,7 @@ const (
 	Llama                  // estimated: Llama 3
 	Qwen                   // estimated: Qwen 2 and 3
 	DeepSeek               // estimated: DeepSeek V3 and R1
-	Mistral                // estimated: Mistral's tekken
+	Mistral                // estimated, or exact in a build that links it (extra.go): Mistral's tekken
 	Other                  // estimated: all the rest, as the mean of those with open vocabularies
 	numFamilies
 )
@@ -47,15 +47,23 @@ func (f Family) String() string {
 	return "Family(" + strconv.Itoa(int(f)) + ")"
 }
 
+// OpenAI says whether it is a family of OpenAI's.
+func (f Family) OpenAI() bool { return f <= Cl100k }
+
 // Exact says whether the count is that of the provider's own tokenizer.
-func (f Family) Exact() bool {
-	return f == O200k || f == Cl100k
-}
+func (f Family) Exact() bool { return f == O200k || f.encoding() != encO200k }
 
 // encoding gives the vocabulary by which f is counted or estimated.
 func (f Family) encoding() encoding {
 	if f == Cl100k {
 		return encCl100k
+	}
+	if anyLinked {
+		for e := encCl100k + 1; e < numEncodings; e++ {
+			if exactFamilies[e] == f && e.linked() {
+				return e
+			}
+		}
 	}
 	return encO200k
 }

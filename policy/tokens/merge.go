@@ -70,7 +70,7 @@ func (m *merger) rankOf(s string, i, j int) uint32 {
 }
 
 func (m *merger) rankLong(s string, i, j int) uint32 {
-	if j-i > longestToken {
+	if j-i > m.view.longest() {
 		return m.view.noRank
 	}
 	return m.view.rank(hash(s, i, j))

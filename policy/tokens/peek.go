@@ -9,6 +9,7 @@ type rules struct {
 	// An apostrophe may begin a contraction: where a piece begins, for cl100k; behind a word, for o200k. The other of the two
 	// is 0xFF, which is beyond ASCII anyway.
 	quoteFirst, quoteBehind byte
+	oneDigit                bool // each digit is a piece
 }
 
 // kind is what a byte is for peek.
@@ -25,23 +26,31 @@ const (
 
 func rulesOf(e encoding) rules {
 	r := rules{quoteFirst: 0xFF, quoteBehind: '\''}
+	folds := e == encCl100k
+	if folds {
+		r.quoteFirst, r.quoteBehind = '\'', 0xFF
+		r.fold = 0x20 * ones
+	}
+	extra := false
+	if anyLinked {
+		if x := e.extra(); x != nil {
+			r, folds, extra = x.rules, x.rules.fold != 0, true
+		}
+	}
 	for b := range 128 {
 		switch c := classBlocks[b]; {
-		case c&classLower != 0, c&classUpper != 0 && e == encCl100k:
+		case c&classLower != 0, c&classUpper != 0 && folds:
 			r.kinds[b] = kindSmall
 		case c&classUpper != 0:
 			r.kinds[b] = kindCapital
 		case c&classNumber != 0:
 			r.kinds[b] = kindDigit
+		case anyLinked && extra && (b < ' ' || b == 0x7F) && c&classSign != 0: // a control is no sign for all of them
 		case c&classSign != 0:
 			r.kinds[b] = kindSign
 		case c&classLineEnd == 0:
 			r.kinds[b] = kindSpace
 		}
-	}
-	if e == encCl100k {
-		r.quoteFirst, r.quoteBehind = '\'', 0xFF
-		r.fold = 0x20 * ones
 	}
 	return r
 }
@@ -93,6 +102,9 @@ func (r *rules) peek(w uint64) uint {
 // peekDigits is peek where w begins with a digit. A digit beyond ASCII may follow one or two of them.
 func (r *rules) peekDigits(w uint64) uint {
 	n := uint(1)
+	if anyLinked && r.oneDigit {
+		return oneToken + 1
+	}
 	if r.kinds[byte(w>>8)] == kindDigit {
 		n = 2
 		if r.kinds[byte(w>>16)] == kindDigit {

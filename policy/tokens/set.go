@@ -29,8 +29,7 @@ func (s *Set) CountJSON(f Family, raw string) int64 {
 func (s *Set) counter(f Family) *Counter {
 	e := f.encoding()
 	if s.counters[e] == nil {
-		exact := [numEncodings]Family{encO200k: O200k, encCl100k: Cl100k}
-		s.counters[e] = New(exact[e])
+		s.counters[e] = New(exactFamilies[e])
 	}
 	return s.counters[e]
 }

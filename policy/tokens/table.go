@@ -36,45 +36,24 @@ const (
 	printInHash = 18 // where the bits of the fingerprint begin in the hash
 )
 
-// encoding is a vocabulary in the table, with the pattern that cuts text for it.
+// encoding is a vocabulary, with the pattern that cuts text for it.
 type encoding uint8
 
 const (
 	encO200k encoding = iota
 	encCl100k
+	encQwen // this and the following: only in builds that link them, see extra.go
+	encDeepSeek
+	encMistral
 	numEncodings
 )
 
-// view is the part of the table that belongs to one encoding.
+// view is the part of a table that belongs to one encoding.
 type view struct {
 	shift   uint8  // of the rank in an entry
 	noRank  uint32 // all ones: the mask of the rank, and what a string has that is no token
 	borders uint   // where the border ranks begin
-}
-
-func viewOf(e encoding) view {
-	if e == encCl100k {
-		return view{shift: 0, noRank: 1<<17 - 1, borders: bordersAt + borderSize*4}
-	}
-	return view{shift: 17, noRank: 1<<18 - 1, borders: bordersAt}
-}
-
-// rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry.
-func (v *view) rank(h uint64) uint32 {
-	e := load8(table, numBuckets+int(slot(h, pilot(h))*8))
-	if (e>>printShift^h>>printInHash)&printMask != 0 {
-		return v.noRank
-	}
-	return uint32(e>>(v.shift&63)) & v.noRank
-}
-
-func pilot(h uint64) uint8 {
-	return *(*uint8)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), h>>(64-bucketBits)))
-}
-
-// slot says where the string with hash h lies if it is in the table. The pilot was chosen so that no two share a slot.
-func slot(h uint64, pilot uint8) uint64 {
-	return (h * (uint64(pilot)*pilotMul + pilotAdd) >> 32) * numSlots >> 32
+	place
 }
 
 // borderRank gives the lowest rank of a token that crosses from a character that ends with byte a into one that begins
@@ -88,5 +67,5 @@ func (v *view) borderRank(a, b byte) uint32 {
 		col = borderRow - 1
 	}
 	at := v.borders + (row*borderRow+col)*4
-	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), at))[:])
+	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(v.base(), at))[:])
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // TestTableIsTheOneGenerated guards against a table that a tool has changed on its way. A new one needs a new sum here.
@@ -18,15 +19,27 @@ func TestTableIsTheOneGenerated(t *testing.T) {
 	if len(table) != tableSize {
 		t.Errorf("table.bin has %d bytes, not %d", len(table), tableSize)
 	}
+	for e, want := range [numEncodings]string{
+		encMistral: "ffd154cfe63a4592314672a08505f2d66b351a0464592fe2f14f041b4621a2e6",
+	} {
+		if x := encoding(e).extra(); x != nil {
+			if sum := sha256.Sum256([]byte(x.table)); hex.EncodeToString(sum[:]) != want {
+				t.Errorf("the table of %v has SHA-256 %x, not %s", exactFamilies[e], sum, want)
+			}
+		}
+	}
 }
 
 // TestEveryRankIsThereOnce: two tokens of the same rank would be joined in the wrong order now and then.
 func TestEveryRankIsThereOnce(t *testing.T) {
-	for e, size := range [numEncodings]int{encO200k: 199_998, encCl100k: 100_256} {
+	for e, size := range [numEncodings]int{encO200k: 199_998, encCl100k: 100_256, encQwen: 151_643, encDeepSeek: 127_997, encMistral: 130_072} {
+		if !encoding(e).linked() {
+			continue
+		}
 		v := viewOf(encoding(e))
 		times := make([]int, v.noRank+1)
-		for s := range numSlots {
-			entry := load8(table, numBuckets+s*8)
+		for s := range v.slots() {
+			entry := *(*uint64)(unsafe.Add(v.base(), numBuckets+s*8))
 			times[uint32(entry>>v.shift)&v.noRank]++
 		}
 		for r, n := range times[:v.noRank] {
@@ -68,7 +81,9 @@ func TestFingerprintBitsAreIndependent(t *testing.T) {
 		}
 		s := string(b[:8+r.IntN(17)])
 		h := hash(s, 0, len(s))
-		e := load8(table, numBuckets+int(slot(h, pilot(h)))*8)
+		pilot := uint64(table[h>>(64-bucketBits)])
+		slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * numSlots >> 32
+		e := load8(table, numBuckets+int(slot)*8)
 		if e&(1<<printShift-1) == 1<<printShift-1 {
 			continue // an empty slot
 		}

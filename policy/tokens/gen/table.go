@@ -73,7 +73,7 @@ func writeTable(out string, o200k, cl100k []string) error {
 		return err
 	}
 	return writeGo(filepath.Join(out, "slots.go"), fmt.Sprintf(
-		"const (\n\tnumSlots = %d // for %d strings\n\tlongestToken = %d // bytes\n)\n", slots, len(vocab), longest))
+		"package tokens\n\nconst (\n\tnumSlots = %d // for %d strings\n\tlongestToken = %d // bytes\n)\n", slots, len(vocab), longest))
 }
 
 // join gives each string of both vocabularies its two ranks, as an entry holds them.

