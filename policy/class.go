@@ -44,7 +44,7 @@ type route struct {
 // defaultWait is how long a class that queues waits at most if the policy does not say.
 const (
 	defaultWait = 30 * time.Second
-	maxWait     = time.Hour
+	maxWait     = 4 * time.Minute // Envoys close streams in which nothing moves for five
 	maxClasses  = 8
 )
 

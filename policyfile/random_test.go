@@ -71,7 +71,7 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
 	}
 	for name, c := range s.Classes {
-		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(time.Hour))
+		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(4*time.Minute))
 		s.Classes[name] = c
 	}
 	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
