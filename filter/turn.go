@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/queue"
+)
+
+// turn offers the line to its limits.
+func (l *line) turn(now int64) {
+	defer l.plugin.vm.guard("turn")
+	l.wake = queue.Never
+	l.wake = l.queue.Turn(now, l)
+}
+
+// turns has the turn of every line in which somebody waits, in a tick of p: what they wait for may be there sooner than was
+// thought.
+func (v *VM) turns(now int64, p *Plugin) {
+	v.turning, v.effective = nil, 0
+	next := int64(queue.Never)
+	for _, other := range v.plugins {
+		for _, l := range other.lines {
+			if l.queue.Len() > 0 {
+				l.turn(now)
+				next = min(next, l.wake)
+			}
+		}
+	}
+	v.plugins = slices.DeleteFunc(v.plugins, func(p *Plugin) bool { return p.budget.Entries == 0 })
+	if v.effective != 0 {
+		v.enter(p.id)
+	}
+	p.tickAt(next)
+}
+
+// tickAt makes the plugin's next tick come at that time, if it is before the usual one.
+func (p *Plugin) tickAt(wake int64) {
+	d := TickEvery
+	if left := wake - p.vm.host.Now(); wake != queue.Never && left < int64(d) {
+		d = max((time.Duration(left)+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
+	}
+	if d != p.period {
+		p.period = d
+		p.vm.host.SetTick(d)
+	}
+}
+
+// enter makes host calls be about a stream, or about a plugin.
+func (v *VM) enter(id uint32) {
+	if v.effective != id && (v.effective != 0 || v.turning == nil || v.turning.id != id) {
+		v.effective = id
+		v.host.Enter(id)
+	}
+}
+
+// Try is what the queue asks for each entry in its order.
+func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
+	v := l.plugin.vm
+	w := v.waiters[e.ID]
+	s, now := w.stream, v.host.Now()
+	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	if d.Verdict == policy.Admit {
+		v.enter(s.id)
+		s.waiter = nil
+		delete(v.waiters, e.ID)
+		v.countAdmitted()
+		s.send(w.request)
+		if v.turning != s {
+			v.host.Resume()
+		}
+		return queue.Sent()
+	}
+	w.refusal, l.last = d.Refusal, d.Refusal
+	until := now + min(max(int64(d.Refusal.Wait), int64(time.Millisecond)), int64(time.Minute))
+	if d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
+		until = now + int64(TickEvery)
+	}
+	if t := d.Refusal.Tier; t == policy.TierProvider || t == policy.TierEnvironment {
+		return queue.Stop(until)
+	}
+	return queue.Skip(until)
+}
+
+// Timeout is what the queue calls for an entry whose time is over.
+func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
+	v := l.plugin.vm
+	w := v.waiters[e.ID]
+	delete(v.waiters, e.ID)
+	w.stream.waiter = nil
+	v.enter(w.stream.id)
+	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
+}
