@@ -53,7 +53,9 @@ const (
 	kInputs
 	kImages
 	kQuery
-	kOptions // Ollama
+	kOptions      // Ollama
+	kChatTemplate // vLLM
+	kTemplateWords
 	kModel
 	kStream
 	kStreamOptions
@@ -145,6 +147,10 @@ func memberOf(key string) member {
 		return kQuery
 	case "options":
 		return kOptions
+	case "chat_template":
+		return kChatTemplate
+	case "chat_template_kwargs":
+		return kTemplateWords
 	case "max_tokens_to_sample":
 		return kMaxTokensToSample
 	case "max_gen_len":

@@ -35,11 +35,8 @@ func (r *Reader) chat(m *members) int64 {
 }
 
 // served counts what servers of open models put into a prompt beside the messages.
-func (r *Reader) served(m *members) (n int64) {
-	for _, key := range []string{"chat_template", "chat_template_kwargs"} {
-		n += r.label(gjson.Parse(m.other(key)))
-	}
-	return n
+func (r *Reader) served(m *members) int64 {
+	return r.label(m.value(kChatTemplate)) + r.label(m.value(kTemplateWords))
 }
 
 func (r *Reader) chatMessage(msg gjson.Result) int64 {

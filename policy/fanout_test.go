@@ -71,18 +71,25 @@ func TestFanout(t *testing.T) {
 func TestRating(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := func(name string) float64 { return float64(rapid.Int64Range(0, 200_000).Draw(t, name)) / 1000 }
-		s := PriceSpec{Input: price("input"), Cached: price("cached"), Output: price("output"), Reasoning: price("reasoning"), Image: price("image")}
+		own := func(name string) *float64 {
+			if !rapid.Bool().Draw(t, "a price of its own") {
+				return nil
+			}
+			p := price(name)
+			return &p
+		}
+		s := PriceSpec{Input: price("input"), Cached: own("cached"), Output: price("output"), Reasoning: own("reasoning"), Image: own("image")}
 		var p Policy
 		p.prices.Add("gpt-*", s)
 		n := func(name string) int64 { return rapid.Int64Range(0, 1e9).Draw(t, name) }
 		c := TokenCounts{Cached: n("cached"), Image: n("images"), Reasoning: n("reasoning"), Uncounted: n("read beside the input")}
 		plain, output := n("input"), n("output")
 		c.Input, c.Output = plain+c.Cached+c.Image, output+c.Reasoning
-		or := func(a, b float64) float64 {
-			if a == 0 {
+		or := func(a *float64, b float64) float64 {
+			if a == nil {
 				return b
 			}
-			return a
+			return *a
 		}
 		sum := new(big.Rat)
 		for _, k := range []struct {

@@ -68,7 +68,7 @@ func (c *compiler) ratings(p *Policy) {
 		for _, f := range []struct {
 			name  string
 			price float64
-		}{{"input", s.Input}, {"cached", s.Cached}, {"image", s.Image}, {"output", s.Output}, {"reasoning", s.Reasoning}} {
+		}{{"input", s.Input}, {"cached", orElse(s.Cached, 0)}, {"image", orElse(s.Image, 0)}, {"output", s.Output}, {"reasoning", orElse(s.Reasoning, 0)}} {
 			if !(f.price >= 0 && f.price <= maxPrice) {
 				c.add(Join(path, f.name), "write US dollars for a million tokens, such as 2.5", "%v is not between 0 and %v", f.price, maxPrice)
 			}
@@ -97,15 +97,20 @@ func (p *Policy) Rating(model string) (r Rating) {
 		return r
 	}
 	// US dollars for a million tokens are micro-dollars for one.
-	nano := func(price, otherwise float64) int64 {
-		if price == 0 {
-			price = otherwise
-		}
+	nano := func(price float64) int64 {
 		return int64(math.Ceil(price*1000 - 1e-6)) // 16.007 is no exact float: its thousandfold is a little more than 16007
 	}
 	r.nano = [...]int64{
-		kindInput: nano(s.Input, 0), kindCached: nano(s.Cached, s.Input), kindImage: nano(s.Image, s.Input),
-		kindOutput: nano(s.Output, 0), kindReasoning: nano(s.Reasoning, s.Output),
+		kindInput: nano(s.Input), kindCached: nano(orElse(s.Cached, s.Input)), kindImage: nano(orElse(s.Image, s.Input)),
+		kindOutput: nano(s.Output), kindReasoning: nano(orElse(s.Reasoning, s.Output)),
 	}
 	return r
+}
+
+// orElse is a price that may not be there.
+func orElse(price *float64, otherwise float64) float64 {
+	if price == nil {
+		return otherwise
+	}
+	return *price
 }

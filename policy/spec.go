@@ -149,14 +149,14 @@ type OutputSpec struct {
 	Cap     string `json:"cap,omitempty" weir:"later"`
 }
 
-// PriceSpec is US dollars per million tokens. Without prices of their own, cached and image tokens cost what input does, and
-// reasoning what output does.
+// PriceSpec is US dollars per million tokens. Without prices of their own (0 is one), cached and image tokens cost what input does,
+// and reasoning what output does.
 type PriceSpec struct {
-	Input     float64 `json:"input,omitempty"`
-	Cached    float64 `json:"cached,omitempty"`
-	Image     float64 `json:"image,omitempty"`
-	Output    float64 `json:"output,omitempty"`
-	Reasoning float64 `json:"reasoning,omitempty"`
+	Input     float64  `json:"input,omitempty"`
+	Cached    *float64 `json:"cached,omitempty"` // 0 is a price, too
+	Image     *float64 `json:"image,omitempty"`
+	Output    float64  `json:"output,omitempty"`
+	Reasoning *float64 `json:"reasoning,omitempty"`
 }
 
 // WeightSpec is what share of tokens of a kind counts toward limits; all of them without.

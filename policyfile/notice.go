@@ -53,6 +53,10 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 		for model, l := range p.Models {
 			r.unreached(policy.Join(path, model), l)
 			r.unpriced(policy.Join(path, model), l, s)
+			r.unreset(policy.Join(path, model), l)
+		}
+		if p.Stream.IncludeUsage == "add" && cmp.Or(p.Dialect, name) != "openai" {
+			r.notice(policy.Join(policy.Join(policy.Join("providers", name), "stream"), "include_usage"), "does nothing here; only streams of the dialect openai are asked for their usage")
 		}
 	}
 	if s.Secret == "" {
@@ -75,9 +79,18 @@ func (r *reader) tier(s *policy.Spec, path string, limits map[string]*policy.Lim
 		path := policy.Join(path, name)
 		r.unreached(path, l)
 		r.unpriced(path, l, s)
+		r.unreset(path, l)
 		if l.MaxOutput != nil {
 			r.notice(policy.Join(path, "max_output"), "does nothing here; it belongs to a provider's models")
 		}
+	}
+}
+
+// unreset notes a time at which nothing begins anew.
+func (r *reader) unreset(path string, l *policy.LimitSpec) {
+	fixed := l.Window != nil && l.Window.Kind == policy.Fixed
+	if l.Reset != nil && !fixed && l.RPD == nil && l.TPD == nil && l.USDPerDay == 0 && l.USDPerMonth == 0 {
+		r.notice(policy.Join(path, "reset"), "does nothing here: no limit is of a day or a month, and the window is not fixed")
 	}
 }
 

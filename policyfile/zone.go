@@ -32,6 +32,8 @@ func zones(spec *policy.Spec) {
 	}
 }
 
+// shifts lists the times from which on the zone has another offset. The time package takes a leap year to end on its 365th day,
+// and for that day gives an end that is not after it: then it goes on by the hour.
 func shifts(zone string) (list []policy.Shift) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
@@ -39,10 +41,17 @@ func shifts(zone string) (list []policy.Shift) {
 	}
 	for t := zoneFrom.In(loc); t.Before(zoneUntil); {
 		_, offset := t.Zone()
-		list = append(list, policy.Shift{t.Unix(), int64(offset)})
-		if _, t = t.ZoneBounds(); t.IsZero() {
+		if n := len(list); n == 0 || list[n-1][1] != int64(offset) {
+			list = append(list, policy.Shift{t.Unix(), int64(offset)})
+		}
+		_, end := t.ZoneBounds()
+		if end.IsZero() {
 			break
 		}
+		if !end.After(t) {
+			end = t.Add(time.Hour)
+		}
+		t = end
 	}
 	return list
 }

@@ -26,6 +26,8 @@ var faults = []fault{
 	{"a request under an old policy wipes new dimensions", "policy/record.go", "&& n < maxMeters-len(l.Meters) {", "&& n < 0 {", "TestOldPolicyKeepsNewDimension"},
 	{"who leaves the overflow record starts anew", "policy/slots.go", "if s.Space.Slots == 0 || to.spill {", "if true {", "TestOverflowIsTakenAlong"},
 	{"invented tenants share slots with known ones", "policy/slots.go", "\tif s.Vouched {", "\tif false {", "TestInventedTenantsStarveNobody"},
+	{"a name that a policy forgets and knows again", "policy/slots.go", "case to.clock < s.Since && s.Space.Slots > 0 && !to.spill:", "case false:", "TestNamesComeAndGo"},
+	{"a day that begins elsewhere and anew", "policy/counter.go", "case c.until == 0, c.until > from:", "case false:", "TestDaysBeginElsewhere"},
 	{"a batch of calls that outlives its time", "policy/ample.go", "now < s.expires && ", "", "TestBatchExpires"},
 	{"a tree's budget that never comes back", "policy/counter.go", "if c.closes > 0 && now >= c.closes {", "if false {", "TestTree"},
 	{"a fan-out told that one more fits", "policy/fanout.go", "\treturn low\n", "\treturn low + 1\n", "TestFanout"},
