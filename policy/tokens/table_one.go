@@ -20,7 +20,7 @@ func (v *view) base() unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(t
 func (v *view) slots() uint64 { return numSlots }
 
 // longest is the length of the longest token, in bytes.
-func (v *view) longest() int { return longestToken }
+func (*place) longest() int { return longestToken }
 
 // rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry: that of the
 // slot where the string lies if it is in the table. The pilot of its bucket was chosen so that no two share a slot.

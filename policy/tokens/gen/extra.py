@@ -2,6 +2,7 @@
 """Writes the vocabularies that a build may choose, for the Go generator:  extra.py <out folder> <folder of npm packages> <name>
 
   NAME.ranks   one token a line, hexadecimal, line number = rank
+  NAME.signs   for deepseek: the first and the last character of each range of [\\p{P}\\p{S}], hexadecimal
   NAME.lefts   for qwen and deepseek: how long the left part of each is by the vocabulary's merge, in bytes
 
 name is mistral, deepseek or qwen. README.md has the packages and their licences.
@@ -53,4 +54,18 @@ with open(os.path.join(out, name + ".ranks"), "w") as f:
 if lefts:
     with open(os.path.join(out, name + ".lefts"), "w") as f:
         f.writelines(f"{n}\n" for n in lefts)
+if name == "deepseek":
+    from tokenizers import Regex, pre_tokenizers
+    points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    ranges = []
+    # what is left when the signs are removed is no sign; the engine is that of the tokenizer itself
+    rest = pre_tokenizers.Split(Regex(r"[\p{P}\p{S}]"), "removed").pre_tokenize_str("".join(map(chr, points)))
+    signs = sorted(set(points) - {ord(c) for piece, _ in rest for c in piece})
+    for c in signs:
+        if ranges and ranges[-1][1] == c - 1:
+            ranges[-1][1] = c
+        else:
+            ranges.append([c, c])
+    with open(os.path.join(out, name + ".signs"), "w") as f:
+        f.writelines(f"{a:x} {b:x}\n" for a, b in ranges)
 print(name, len(tokens), "tokens")
