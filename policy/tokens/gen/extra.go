@@ -112,7 +112,9 @@ func bitset(b *strings.Builder, name string, words []uint64) {
 	if len(blocks) > 256 {
 		panic("too many blocks")
 	}
-	fmt.Fprintf(b, "var %s = bitset{index: %sIndex[:], blocks: %sBlocks[:]}\n\n", name, name, name)
-	list(b, name+"Index", "uint8", index, 64)
-	list(b, name+"Blocks", "uint64", blocks, 8)
+	fmt.Fprintf(b, "var %s = bitset{index: []uint8{", name)
+	lines(b, index, 64)
+	b.WriteString("}, blocks: []uint64{")
+	lines(b, blocks, 8)
+	b.WriteString("}}\n")
 }
