@@ -2,7 +2,7 @@
 
 package tokens
 
-// bitset has a bit for each character up to U+1FFFF, in two levels of 64.
+// bitset has a bit for each character up to a limit, in two levels of 64.
 type bitset struct {
 	index  []uint8
 	blocks []uint64

@@ -50,6 +50,11 @@ func runExtra(in, out, name string) error {
 			return err
 		}
 	}
+	if name == "qwen" {
+		if err := writeNFC(in, out); err != nil {
+			return err
+		}
+	}
 	fmt.Println(name, len(tokens), "strings,", slots, "slots,", t.Len(), "bytes")
 	if err := os.WriteFile(filepath.Join(out, name+".bin"), t.Bytes(), 0o644); err != nil {
 		return err
