@@ -28,10 +28,8 @@ func (v *view) rank(h uint64) uint32 {
 	pilot := uint64(*(*uint8)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), h>>(64-bucketBits))))
 	slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * numSlots >> 32
 	e := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), numBuckets+slot*8))[:])
-	if (e>>printShift^h>>printInHash)&printMask != 0 {
-		return v.noRank
-	}
-	return uint32(e>>(v.shift&63)) & v.noRank
+	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
+	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
 }
 
 func viewOf(e encoding) view {
