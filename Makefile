@@ -13,7 +13,7 @@ TABLES :=
 comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
-ALL_TABLES := weir_mistral
+ALL_TABLES := weir_qwen weir_deepseek weir_mistral
 SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin)
 
 .DEFAULT_GOAL := help
@@ -22,7 +22,7 @@ SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(w
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES=mistral builds that vocabulary in
+build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES=qwen,deepseek,mistral builds these vocabularies in
 
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo

@@ -136,7 +136,11 @@ var defaultFamilies = map[string]string{
 	"*claude-1*": "claude-2", "*claude-2*": "claude-2", "*claude-v2*": "claude-2", "*claude-instant*": "claude-2",
 	"*gemini*": "gemini", "*gemma*": "gemini", "*llama*": "llama", "*Llama*": "llama", "*qwen*": "qwen", "*Qwen*": "qwen", "qwq*": "qwen",
 	"*deepseek*": "deepseek", "*DeepSeek*": "deepseek", "*mistral*": "mistral", "*Mistral*": "mistral", "ministral*": "mistral",
-	"codestral*": "mistral", "magistral*": "mistral", "devstral*": "mistral", "pixtral*": "mistral", "open-mixtral*": "mistral",
+	"codestral*": "mistral", "magistral*": "mistral", "devstral*": "mistral", "pixtral*": "mistral",
+	// These have the name, but not the vocabulary, which a build may count exactly.
+	"*mixtral*": "other", "*Mixtral*": "other", "*mistral-7b*": "other", "*Mistral-7B*": "other", "*mistral-large-24*": "other", "codestral-2405*": "other",
+	"*qwen3.*": "other", "*Qwen3.*": "other", "*deepseek-v2*": "other", "*DeepSeek-V2*": "other", "*deepseek-coder*": "other", "*DeepSeek-Coder*": "other",
+	"*distill-qwen*": "other", "*Distill-Qwen*": "other", "*distill-llama*": "llama", "*Distill-Llama*": "llama",
 	"*": "other",
 }
 

@@ -31,13 +31,12 @@ func (c *Counter) count(s string) int {
 			}
 		}
 		var j int
-		switch {
-		case c.enc == encO200k:
+		if c.enc == encO200k {
 			j = cutO200k(s, i)
-		case !anyLinked || c.enc == encCl100k:
-			j = cutCl100k(s, i)
-		default:
+		} else if anyLinked && c.enc != encCl100k {
 			j = c.enc.cutExtra(s, i)
+		} else {
+			j = cutCl100k(s, i)
 		}
 		if j-i == 1 {
 			total++

@@ -16,6 +16,7 @@ type Counter struct {
 	cache  [cacheSize]uint64 // of merged pieces: 56 bits of the hash, 8 bits of the count
 	merger
 	work
+	normal   normal
 	repaired []byte // a text with its invalid bytes replaced
 	decoded  []byte // a part of a JSON string with its escapes resolved
 }

@@ -18,6 +18,10 @@ type extra struct {
 // extra gives the vocabulary of e, or nil.
 func (e encoding) extra() *extra {
 	switch {
+	case qwenLinked && e == encQwen:
+		return &extra{qwenTable, qwenSlots, qwenLongest, rules{quoteFirst: '\'', quoteBehind: 0xFF, fold: 0x20 * ones, oneDigit: true}}
+	case deepseekLinked && e == encDeepSeek:
+		return &extra{deepseekTable, deepseekSlots, deepseekLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, fold: 0x20 * ones}}
 	case mistralLinked && e == encMistral:
 		return &extra{mistralTable, mistralSlots, mistralLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, oneDigit: true}}
 	}
@@ -27,6 +31,10 @@ func (e encoding) extra() *extra {
 // cutExtra returns the end of the piece at i.
 func (e encoding) cutExtra(s string, i int) int {
 	switch e {
+	case encQwen:
+		return cutQwen(s, i)
+	case encDeepSeek:
+		return cutDeepSeek(s, i)
 	case encMistral:
 		return cutMistral(s, i)
 	}
@@ -38,7 +46,7 @@ func (e encoding) linked() bool { return e <= encCl100k || anyLinked && e.extra(
 
 // extrasFit says whether the tables are those that their slots belong to; the loads from them are unchecked.
 func extrasFit() bool {
-	return fits(mistralLinked, len(mistralTable), mistralSlots)
+	return fits(qwenLinked, len(qwenTable), qwenSlots) && fits(deepseekLinked, len(deepseekTable), deepseekSlots) && fits(mistralLinked, len(mistralTable), mistralSlots)
 }
 
 func fits(linked bool, size, slots int) bool {

@@ -17,8 +17,8 @@ const (
 	Claude2                // estimated: Claude 2 and before
 	Gemini                 // estimated: Gemini, and Gemma 3
 	Llama                  // estimated: Llama 3
-	Qwen                   // estimated: Qwen 2 and 3
-	DeepSeek               // estimated: DeepSeek V3 and R1
+	Qwen                   // estimated, or exact in a build that links it: Qwen 2 and 3
+	DeepSeek               // estimated, or exact in a build that links it: DeepSeek V3, V4 and R1
 	Mistral                // estimated, or exact in a build that links it (extra.go): Mistral's tekken
 	Other                  // estimated: all the rest, as the mean of those with open vocabularies
 	numFamilies

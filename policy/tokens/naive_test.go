@@ -56,6 +56,9 @@ func exactCounters() (counters []*Counter) {
 
 // naiveCount cuts s, which is valid, by the pattern alone, and merges each piece.
 func naiveCount(c *Counter, s string) int {
+	if qwenLinked && c.enc == encQwen {
+		s = strings.Clone(c.normal.nfc(s))
+	}
 	n, begin := 0, 0
 	for _, end := range endsOf(c.enc, s) {
 		n += naiveMerge(c, s[begin:end])

@@ -21,6 +21,10 @@ func (c *Counter) feed(p *parts, s string) {
 		s = c.repair(s)
 		defer func() { c.repaired = trim(c.repaired) }()
 	}
+	if qwenLinked && c.enc == encQwen {
+		s = c.normal.nfc(s)
+		defer c.normal.trim()
+	}
 	p.bytes += len(s)
 	if p.family.Exact() {
 		p.tokens += c.count(s)

@@ -24,7 +24,7 @@ func (v *view) base() unsafe.Pointer { return v.begin }
 func (v *view) slots() uint64 { return v.size }
 
 // longest is the length of the longest token, in bytes.
-func (v *view) longest() int { return v.most }
+func (p *place) longest() int { return p.most }
 
 // rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry: that of the
 // slot where the string lies if it is in the table. The pilot of its bucket was chosen so that no two share a slot.
@@ -32,10 +32,8 @@ func (v *view) rank(h uint64) uint32 {
 	pilot := uint64(*(*uint8)(unsafe.Add(v.begin, h>>(64-bucketBits))))
 	slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * v.size >> 32
 	e := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(v.begin, numBuckets+slot*8))[:])
-	if (e>>printShift^h>>printInHash)&printMask != 0 {
-		return v.noRank
-	}
-	return uint32(e>>(v.shift&63)) & v.noRank
+	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
+	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
 }
 
 func viewOf(e encoding) view {

@@ -20,7 +20,7 @@ func (v *view) base() unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(t
 func (v *view) slots() uint64 { return numSlots }
 
 // longest is the length of the longest token, in bytes.
-func (v *view) longest() int { return longestToken }
+func (*place) longest() int { return longestToken }
 
 // rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry: that of the
 // slot where the string lies if it is in the table. The pilot of its bucket was chosen so that no two share a slot.
@@ -28,10 +28,8 @@ func (v *view) rank(h uint64) uint32 {
 	pilot := uint64(*(*uint8)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), h>>(64-bucketBits))))
 	slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * numSlots >> 32
 	e := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), numBuckets+slot*8))[:])
-	if (e>>printShift^h>>printInHash)&printMask != 0 {
-		return v.noRank
-	}
-	return uint32(e>>(v.shift&63)) & v.noRank
+	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
+	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
 }
 
 func viewOf(e encoding) view {

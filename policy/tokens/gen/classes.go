@@ -56,11 +56,16 @@ func writeClasses(out string, classes []byte) error {
 // list writes an array with so many values in a line.
 func list[T int | byte | rune | uint64](b *strings.Builder, name, kind string, values []T, line int) {
 	fmt.Fprintf(b, "var %s = [%d]%s{", name, len(values), kind)
+	lines(b, values, line)
+	b.WriteString("}\n\n")
+}
+
+func lines[T int | byte | rune | uint64](b *strings.Builder, values []T, line int) {
 	for i, v := range values {
 		if i%line == 0 {
 			b.WriteString("\n\t")
 		}
 		fmt.Fprintf(b, "%d,", v)
 	}
-	b.WriteString("\n}\n\n")
+	b.WriteString("\n")
 }

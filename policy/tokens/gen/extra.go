@@ -45,6 +45,16 @@ func runExtra(in, out, name string) error {
 			return err
 		}
 	}
+	if name == "deepseek" {
+		if err := writeSigns(in, out); err != nil {
+			return err
+		}
+	}
+	if name == "qwen" {
+		if err := writeNFC(in, out); err != nil {
+			return err
+		}
+	}
 	fmt.Println(name, len(tokens), "strings,", slots, "slots,", t.Len(), "bytes")
 	if err := os.WriteFile(filepath.Join(out, name+".bin"), t.Bytes(), 0o644); err != nil {
 		return err
@@ -68,4 +78,48 @@ func readLefts(path string) (lefts []int, err error) {
 		lefts = append(lefts, n)
 	}
 	return lefts, err
+}
+
+// writeSigns writes signs_deepseek.go: which characters its pattern calls signs or punctuation.
+func writeSigns(in, out string) error {
+	f, err := os.ReadFile(filepath.Join(in, "deepseek.signs"))
+	if err != nil {
+		return err
+	}
+	var words [classLimit / 64]uint64
+	for line := range strings.Lines(string(f)) {
+		var first, last int
+		if _, err := fmt.Sscanf(line, "%x %x", &first, &last); err != nil {
+			return err
+		}
+		for c := first; c <= last; c++ {
+			words[c/64] |= 1 << (c % 64)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("package tokens\n\n// deepSigns has a bit for each character: whether it is in [\\p{P}\\p{S}].\n")
+	bitset(&b, "deepSigns", words[:])
+	return writeGo(filepath.Join(out, "signs_deepseek.go"), b.String())
+}
+
+// bitset writes a bit for each character, in two levels.
+func bitset(b *strings.Builder, name string, words []uint64) {
+	numbers := map[uint64]int{}
+	var index []byte
+	var blocks []uint64
+	for _, w := range words {
+		if _, ok := numbers[w]; !ok {
+			numbers[w] = len(blocks)
+			blocks = append(blocks, w)
+		}
+		index = append(index, byte(numbers[w]))
+	}
+	if len(blocks) > 256 {
+		panic("too many blocks")
+	}
+	fmt.Fprintf(b, "var %s = bitset{index: []uint8{", name)
+	lines(b, index, 64)
+	b.WriteString("}, blocks: []uint64{")
+	lines(b, blocks, 8)
+	b.WriteString("}}\n")
 }
