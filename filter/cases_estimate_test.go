@@ -5,7 +5,6 @@ package filter_test
 import (
 	"encoding/json"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
@@ -107,11 +106,4 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
-}
-
-// cpuTime is what this process has used of the processors: the other work of the machine is no fault of weir's.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
