@@ -2,7 +2,11 @@
 
 package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
+)
 
 // A keyStack finds objects in which a key stands twice. Parsers take the first, the last, or none; who writes such a body wants
 // one to be counted and another to be read.
@@ -32,8 +36,8 @@ func (k *keyStack) doubled(json string) bool {
 				k.keys, k.open = k.keys[:k.open[n].first], k.open[:n]
 			}
 		case '"':
-			end := skipString(json, i)
-			if after := skipSpace(json, end); after < len(json) && json[after] == ':' && k.add(json[i+1:max(end-1, i+1)]) {
+			end := jsonwalk.SkipString(json, i)
+			if after := jsonwalk.SkipSpace(json, end); after < len(json) && json[after] == ':' && k.add(json[i+1:max(end-1, i+1)]) {
 				return true
 			}
 			i = end

@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"bytes"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"strings"
 	"unsafe"
 )
@@ -23,7 +24,7 @@ func AskForUsage(body []byte) []byte {
 		return nil
 	}
 	options := ""
-	eachMember(s[start:], func(key, value string) bool {
+	jsonwalk.Members(s[start:], func(key, value string) bool {
 		if unescaped(key) == "stream_options" {
 			options = value // the last one counts
 		}
@@ -39,7 +40,7 @@ func AskForUsage(body []byte) []byte {
 	}
 	at := int(uintptr(unsafe.Pointer(unsafe.StringData(options))) - uintptr(unsafe.Pointer(unsafe.StringData(s))))
 	out = append(append(out, s[:at]...), '{')
-	eachMember(options, func(key, value string) bool {
+	jsonwalk.Members(options, func(key, value string) bool {
 		if unescaped(key) != "include_usage" {
 			out = append(append(append(append(out, '"'), key...), `":`...), value...)
 			out = append(out, ',')

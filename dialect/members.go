@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // A member is a top-level member of a request that says something about its cost.
@@ -194,7 +195,7 @@ func (m *members) read(body []byte, part bool) bool {
 	}
 	m.body = strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), byteOrderMark)
 	var last other
-	eachMember(m.body, func(key, value string) bool {
+	jsonwalk.Members(m.body, func(key, value string) bool {
 		m.note(last)
 		last = other{key, value}
 		return true
@@ -202,7 +203,7 @@ func (m *members) read(body []byte, part bool) bool {
 	if !part {
 		m.note(last)
 	}
-	i := skipSpace(m.body, 0)
+	i := jsonwalk.SkipSpace(m.body, 0)
 	return i < len(m.body) && m.body[i] == '{'
 }
 
@@ -281,7 +282,7 @@ func (r *Reader) Member(path string) string {
 // other is the last member with that key; the body is read again if it has more than are kept.
 func (m *members) other(key string) (value string) {
 	if m.n > maxOthers {
-		eachMember(m.body, func(k, v string) bool {
+		jsonwalk.Members(m.body, func(k, v string) bool {
 			if unescaped(k) == key {
 				value = v
 			}
@@ -300,7 +301,7 @@ func (m *members) other(key string) (value string) {
 // nested is the largest of some members of an object that should be positive numbers; -1 if it has none of them.
 func nested(object string, names ...string) int64 {
 	n := int64(-1)
-	eachMember(object, func(key, value string) bool {
+	jsonwalk.Members(object, func(key, value string) bool {
 		key = unescaped(key)
 		for _, name := range names {
 			if key == name {

@@ -2,7 +2,11 @@
 
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
+)
 
 // Over says whether the last event of a stream has come: nothing more is going to be said, even if the stream is cut off before
 // its end, as clients do that stop reading there.
@@ -24,7 +28,7 @@ func isLast(data []byte) (last bool) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		return true
 	}
-	eachMember(text(data), func(key, value string) bool {
+	jsonwalk.Members(text(data), func(key, value string) bool {
 		switch value {
 		case `"message_stop"`, `"response.completed"`, `"response.incomplete"`, `"response.failed"`:
 			last = key == "type"

@@ -2,7 +2,11 @@
 
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
+)
 
 // Of a body beyond the cap only the beginning is read, and mostly such a body is large because of a picture or a file in it.
 // Its bytes must not count as text, or one picture would take a minute's tokens.
@@ -26,9 +30,9 @@ func estimatePart(part string, length int64) int64 {
 	var blobs, blobBytes int64
 	key := ""
 	for i := strings.IndexByte(part, '"'); i >= 0 && i < len(part); {
-		end := skipString(part, i)
+		end := jsonwalk.SkipString(part, i)
 		value := strings.TrimSuffix(part[i+1:end], `"`)
-		if after := skipSpace(part, end); after < len(part) && part[after] == ':' {
+		if after := jsonwalk.SkipSpace(part, end); after < len(part) && part[after] == ':' {
 			key = value
 		} else if mediaKeys[key] && isBlob(value) {
 			blobs++

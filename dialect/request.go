@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -155,9 +156,9 @@ func messagesAreText(m *members) bool {
 // areTexts says whether a list holds messages with text content only.
 func areTexts(list string) (ok bool) {
 	ok = true
-	eachItem(list, func(message string) bool {
+	jsonwalk.Items(list, func(message string) bool {
 		ok = message[0] == '{'
-		eachMember(message, func(key, value string) bool {
+		jsonwalk.Members(message, func(key, value string) bool {
 			if key == "content" || strings.IndexByte(key, '\\') >= 0 {
 				ok = isTextContent(value)
 			}
@@ -171,9 +172,9 @@ func areTexts(list string) (ok bool) {
 // isTextContent says whether a content is a string, or a list of parts that are text.
 func isTextContent(content string) (ok bool) {
 	ok = true
-	eachItem(content, func(part string) bool {
+	jsonwalk.Items(content, func(part string) bool {
 		ok = false
-		eachMember(part, func(key, value string) bool {
+		jsonwalk.Members(part, func(key, value string) bool {
 			if key == "type" {
 				ok = value == `"text"` || value == `"input_text"` || value == `"output_text"`
 			}

@@ -2,12 +2,16 @@
 
 package dialect
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
+)
 
 // textsUnder says whether all that the items of a list hold under a key are lists of objects with nothing but a text.
 func textsUnder(list, key string) (ok bool) {
 	ok = list == "" || list[0] == '['
-	eachItem(list, func(item string) bool {
+	jsonwalk.Items(list, func(item string) bool {
 		ok = item[0] == '{' && textUnder(item, key)
 		return ok
 	})
@@ -17,7 +21,7 @@ func textsUnder(list, key string) (ok bool) {
 // textUnder is textsUnder for one item.
 func textUnder(item, key string) (ok bool) {
 	ok = true
-	eachMember(item, func(k, v string) bool {
+	jsonwalk.Members(item, func(k, v string) bool {
 		if k == key || strings.IndexByte(k, '\\') >= 0 {
 			ok = k == key && onlyTexts(v)
 		}
@@ -28,9 +32,9 @@ func textUnder(item, key string) (ok bool) {
 
 func onlyTexts(list string) (ok bool) {
 	ok = list == "" || list[0] == '['
-	eachItem(list, func(part string) bool {
+	jsonwalk.Items(list, func(part string) bool {
 		ok = part[0] == '{'
-		eachMember(part, func(k, v string) bool {
+		jsonwalk.Members(part, func(k, v string) bool {
 			ok = ok && k == "text" && v[0] == '"'
 			return ok
 		})

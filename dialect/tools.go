@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -97,7 +98,7 @@ func (r *Reader) compact(v gjson.Result) int64 {
 			i = len(raw)
 			out.write(raw)
 		case raw[i] == '"':
-			end := skipString(raw, i)
+			end := jsonwalk.SkipString(raw, i)
 			out.write(raw[:end])
 			i = end
 		default:

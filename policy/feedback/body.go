@@ -3,6 +3,7 @@
 package feedback
 
 import (
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"strings"
 	"unsafe"
 )
@@ -117,8 +118,8 @@ func eventData(body string) string {
 // that it is one. Nothing else is looked at, for what a model writes may quote any error.
 func refuses(body string) bool {
 	body = eventData(body)
-	if i := skipSpace(body, 0); i < len(body) && body[i] == '[' {
-		body = body[skipSpace(body, i+1):]
+	if i := jsonwalk.SkipSpace(body, 0); i < len(body) && body[i] == '[' {
+		body = body[jsonwalk.SkipSpace(body, i+1):]
 	}
 	for key, value := range members(body) {
 		return key == "error" && isObject(value) ||

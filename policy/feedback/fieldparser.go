@@ -2,7 +2,11 @@
 
 package feedback
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
+)
 
 // A fieldParser walks over a structured field (RFC 9651), as much of it as rate limits need: items that are strings, tokens,
 // numbers, booleans or byte sequences, with parameters. Inner lists are not well-formed here.
@@ -56,7 +60,7 @@ func (p *fieldParser) item() (text string, number, ok bool) {
 // str reads a string; its escapes stay as they are, for names are only compared.
 func (p *fieldParser) str() (text string, number, ok bool) {
 	from := p.i + 1
-	end := skipString(p.s, p.i)
+	end := jsonwalk.SkipString(p.s, p.i)
 	if end-1 < from || p.s[end-1] != '"' {
 		return "", false, false
 	}

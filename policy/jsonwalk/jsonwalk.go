@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dialect
+// Package jsonwalk walks over JSON without understanding it: it finds where values begin and end, and looks at no byte of a
+// string but its quotes. That is several times faster in wasm than a parser, and a body is mostly strings. It takes anything,
+// also what is cut off anywhere: of what is no JSON it gives some pieces, or none. All is bounded by the length of the input and
+// nothing recurses.
+package jsonwalk
 
 import "strings"
 
-// The functions here walk over JSON without understanding it: they find where values begin and end, and look at no byte of
-// a string but its quotes. That is several times faster in wasm than a parser, and a body is mostly strings. They take
-// anything: of what is no JSON they give some pieces, or none.
-
-// eachMember calls f with the key and the raw value of each member of an object until f says false. A key that has escapes
+// Members calls f with the key and the raw value of each member of an object until f says false. A key that has escapes
 // comes as it is written.
-func eachMember(object string, f func(key, value string) bool) {
-	i := skipSpace(object, 0)
+func Members(object string, f func(key, value string) bool) {
+	i := SkipSpace(object, 0)
 	if i == len(object) || object[i] != '{' {
 		return
 	}
@@ -20,13 +20,13 @@ func eachMember(object string, f func(key, value string) bool) {
 		if i >= len(object) || object[i] != '"' {
 			return
 		}
-		end := skipString(object, i)
+		end := SkipString(object, i)
 		key := object[i+1 : max(end-1, i+1)]
-		i = skipSpace(object, end)
+		i = SkipSpace(object, end)
 		if i >= len(object) || object[i] != ':' {
 			return
 		}
-		i = skipSpace(object, i+1)
+		i = SkipSpace(object, i+1)
 		end = skipValue(object, i)
 		if end == i || !f(key, object[i:end]) {
 			return
@@ -35,9 +35,9 @@ func eachMember(object string, f func(key, value string) bool) {
 	}
 }
 
-// eachItem calls f with the raw value of each item of an array until f says false.
-func eachItem(array string, f func(value string) bool) {
-	i := skipSpace(array, 0)
+// Items calls f with the raw value of each item of an array until f says false.
+func Items(array string, f func(value string) bool) {
+	i := SkipSpace(array, 0)
 	if i == len(array) || array[i] != '[' {
 		return
 	}
@@ -51,7 +51,8 @@ func eachItem(array string, f func(value string) bool) {
 	}
 }
 
-func skipSpace(s string, i int) int {
+// SkipSpace gives the place of the first byte from i on that is no white space.
+func SkipSpace(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
 		i++
 	}
@@ -59,8 +60,8 @@ func skipSpace(s string, i int) int {
 }
 
 func skipSeparators(s string, i int) int {
-	for i = skipSpace(s, i); i < len(s) && s[i] == ','; {
-		i = skipSpace(s, i+1)
+	for i = SkipSpace(s, i); i < len(s) && s[i] == ','; {
+		i = SkipSpace(s, i+1)
 	}
 	return i
 }
@@ -72,7 +73,7 @@ func skipValue(s string, i int) int {
 	}
 	switch s[i] {
 	case '"':
-		return skipString(s, i)
+		return SkipString(s, i)
 	case '{', '[':
 		return skipNested(s, i)
 	}
@@ -82,8 +83,8 @@ func skipValue(s string, i int) int {
 	return i
 }
 
-// skipString gives the end of the string at i, past its quote.
-func skipString(s string, i int) int {
+// SkipString gives the end of the string at i, past its quote.
+func SkipString(s string, i int) int {
 	for i++; ; {
 		n := strings.IndexByte(s[i:], '"')
 		if n < 0 {
@@ -105,7 +106,7 @@ func skipNested(s string, i int) int {
 	for depth := 0; i < len(s); {
 		switch s[i] {
 		case '"':
-			i = skipString(s, i)
+			i = SkipString(s, i)
 			continue
 		case '{', '[':
 			depth++
