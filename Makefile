@@ -51,7 +51,7 @@ bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limit
 	$(BINARY) bench filter
 
 tokens-report: ## how far the token estimates are from real tokenizers, by family and kind, beside naive rules
-	@go run ./policy/tokens/report policy/tokens/testdata/texts.jsonl
+	@go run ./internal/tokensreport policy/tokens/testdata/texts.jsonl
 
 fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)

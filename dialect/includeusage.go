@@ -4,9 +4,10 @@ package dialect
 
 import (
 	"bytes"
-	"github.com/weirproxy/weir/policy/jsonwalk"
 	"strings"
 	"unsafe"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // A stream of OpenAI's kind says its usage only if it was asked to, in one more event at its end. Where the policy allows,

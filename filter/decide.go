@@ -77,13 +77,11 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	var path policy.Path
 	p.Path(&path, model, &caller)
-	s.prepare(q.Model, caller.Tenant, ask.class)
-	now := s.vm.host.Now()
-	others := false
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
-		others = s.others(model)
 	}
+	s.prepare(q.Model, caller.Tenant)
+	now, others := s.vm.host.Now(), s.others(model)
 	if q.How == dialect.Bound {
 		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
@@ -158,6 +156,9 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 // retries is 1 for a request that was sent before: by a library, which says so (OpenAI's and Anthropic's count in
 // x-stainless-retry-count), by an Envoy before this one, or by a planner that declares it. They draw on one budget.
 func (s *Stream) retries() int64 {
+	if !s.plugin.policy.Uses(policy.TierTree) {
+		return 0
+	}
 	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
 		if v := s.header(h.name); v != "" && v != h.first {
 			return 1

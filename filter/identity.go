@@ -68,12 +68,6 @@ func (a *asker) tool(sources []policy.Source) string {
 	return name
 }
 
-// class is how urgent the caller says that the call is.
-func (a *asker) class() string {
-	class, _ := a.first(a.policy.Who.Class)
-	return class
-}
-
 // classOf gives the class of the request: what its path, its caller or the policy's default says.
 func (a *asker) classOf(path string) (int, policy.Class) {
 	named, base := "", ""

@@ -27,8 +27,8 @@ const (
 	learnEvery = 16
 )
 
-// prepare says what the stream may teach. class gives the caller's class.
-func (s *Stream) prepare(model, tenant string, class func() string) {
+// prepare says what the stream may teach, by its class.
+func (s *Stream) prepare(model, tenant string) {
 	if !s.call.API.Metered() || model == "" {
 		return
 	}
@@ -36,7 +36,7 @@ func (s *Stream) prepare(model, tenant string, class func() string) {
 	input := h.CalibrationKey(provider, model)
 	s.lesson.input = taught{h.TenantKey(input, tenant), input}
 	if s.plugin.policy.Learned {
-		output := h.OutputKey(provider, model, class())
+		output := h.OutputKey(provider, model, s.class.Name)
 		s.lesson.output = taught{h.TenantKey(output, tenant), output}
 	}
 }

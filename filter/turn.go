@@ -40,8 +40,9 @@ func (v *VM) turns(now int64, p *Plugin) {
 // tickAt makes the plugin's next tick come at that time, if it is before the usual one.
 func (p *Plugin) tickAt(wake int64) {
 	d := TickEvery
-	if left := wake - p.vm.host.Now(); wake != queue.Never && left < int64(d) {
-		d = max((time.Duration(left)+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
+	if wake != queue.Never {
+		left := time.Duration(wake - p.vm.host.Now())
+		d = min(d, max((left+time.Millisecond-1)/time.Millisecond, 1)*time.Millisecond)
 	}
 	if d != p.period {
 		p.period = d

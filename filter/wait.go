@@ -42,7 +42,7 @@ type waiter struct {
 	refusal policy.Refusal // the last one
 }
 
-// line gives the line for a pool; make says whether to make it.
+// line gives the line for a pool; create says whether to make it.
 func (p *Plugin) line(provider *policy.Provider, model *policy.Model, create bool) *line {
 	k := lineKey{provider, model}
 	l := p.lines[k]

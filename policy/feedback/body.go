@@ -3,9 +3,10 @@
 package feedback
 
 import (
-	"github.com/weirproxy/weir/policy/jsonwalk"
 	"strings"
 	"unsafe"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // maxBody is how much of a body is looked at: the longest refusal known (Gemini's, with all its details) has 3 KiB.

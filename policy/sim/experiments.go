@@ -8,7 +8,7 @@ func Experiments() []Experiment {
 		AgentBurst(),
 		Starvation(),
 		AIMD(),
-		fleetExperiment(),
-		smallQuotaExperiment(),
+		Fleet(),
+		SmallQuota(),
 	}
 }

@@ -4,9 +4,9 @@ package sim
 
 import "fmt"
 
-// fleetExperiment shares a quota over 5, 20 and 100 Envoys, where demand is skewed and moves every 20 s: under hard faults and
+// Fleet shares a quota over 5, 20 and 100 Envoys, where demand is skewed and moves every 20 s: under hard faults and
 // in quiet, for a continuous limit and for one that holds in any minute.
-func fleetExperiment() Experiment {
+func Fleet() Experiment {
 	return Experiment{
 		Name:  "fleet",
 		About: "a quota over 5, 20 and 100 Envoys with loss, partitions, restarts and a fail-over: what is admitted, and the most ever out",

@@ -25,7 +25,7 @@ func runChecked(t *testing.T, e Experiment) *Report {
 }
 
 func TestFleet(t *testing.T) {
-	r := runChecked(t, fleetExperiment())
+	r := runChecked(t, Fleet())
 	for _, row := range r.Rows.([]FleetRow) {
 		if row.Conditions == "quiet" && row.Goodput < 0.95 {
 			t.Errorf("%+v", row)
@@ -44,4 +44,4 @@ func TestFleetIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestSmallQuota(t *testing.T) { runChecked(t, smallQuotaExperiment()) }
+func TestSmallQuota(t *testing.T) { runChecked(t, SmallQuota()) }

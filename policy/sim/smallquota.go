@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// smallQuotaExperiment shares ten calls a minute over fifty Envoys, where a share of the rate is of no use to anybody.
-func smallQuotaExperiment() Experiment {
+// SmallQuota shares ten calls a minute over fifty Envoys, where a share of the rate is of no use to anybody.
+func SmallQuota() Experiment {
 	return Experiment{
 		Name:  "small-quota",
 		About: "10 calls a minute over 50 Envoys: whole tokens on demand beside a fixed share for each",

@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/weirproxy/weir/policy/tokens/internal/held"
+	"github.com/weirproxy/weir/internal/held"
 )
 
 // extraCase is a line that gen/cases.py writes for one of the extra vocabularies.

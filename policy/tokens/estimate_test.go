@@ -5,7 +5,7 @@ package tokens
 import (
 	"testing"
 
-	"github.com/weirproxy/weir/policy/tokens/internal/held"
+	"github.com/weirproxy/weir/internal/held"
 )
 
 // TestEstimates holds the errors of the estimates over texts that the factors have never seen. The figures are those that

@@ -135,6 +135,7 @@ def walk(root, ext, most=400):
 
 
 goroot = subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True).stdout.strip()
+modules = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True).stdout.strip()
 python = os.path.dirname(os.__file__)
 
 
@@ -144,7 +145,7 @@ def code():
             spread("code", [read(f) for f in walk(goroot + "/src", ext, 30) + walk(goroot + "/lib", ext, 10) + walk(goroot + "/misc", ext, 10)], sum(k == "code" for k, _ in texts) + 3)
         return
     for root, exts in ((python, (".py", ".c", ".h", ".sh")), (npm, (".ts", ".js", ".mjs", ".cts", ".css", ".html")), ("/usr/include", (".h", ".hpp")), ("/usr/share/perl5", (".pm",)),
-                       ("/usr/share/perl", (".pm",)), ("/root/go/pkg/mod", (".go", ".java", ".rs", ".proto", ".rb", ".kt", ".sql"))):
+                       ("/usr/share/perl", (".pm",)), (modules, (".go", ".java", ".rs", ".proto", ".rb", ".kt", ".sql"))):
         for ext in exts:
             spread("code", [read(f) for f in walk(root, ext, 30)], sum(k == "code" for k, _ in texts) + 8)
 
@@ -358,7 +359,7 @@ def main():
                 add(kind, unicodedata.normalize("NFD", R.choice([t for kk, t in texts if kk == kind])), PER + 12)
     if not HELD:  # real JSON, CSV, YAML as packages have them
         for kind, ext in (("json", ".json"), ("yaml", ".yml"), ("yaml", ".yaml"), ("csv", ".csv"), ("markdown_table", ".md")):
-            for root in (npm, os.path.dirname(python), "/root/go/pkg/mod"):
+            for root in (npm, os.path.dirname(python), modules):
                 src = [read(f) for f in walk(root, ext, 60)]
                 if kind == "markdown_table":
                     src = ["\n".join(l for l in s.split("\n") if l.startswith("|")) for s in src]

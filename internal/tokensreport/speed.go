@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/weirproxy/weir/internal/held"
 	"github.com/weirproxy/weir/policy/tokens"
-	"github.com/weirproxy/weir/policy/tokens/internal/held"
 )
 
 // speed prints how long counting takes, in ns a byte: the best of some rounds, each of which begins with an empty cache and sees

@@ -13,8 +13,8 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"github.com/weirproxy/weir/internal/held"
 	"github.com/weirproxy/weir/policy/tokens"
-	"github.com/weirproxy/weir/policy/tokens/internal/held"
 )
 
 var families = []tokens.Family{
