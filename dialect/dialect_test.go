@@ -75,12 +75,17 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"\ud83dx"},{"type":"tool_result","content":[[{}]]}]}],"tools":[1],"n":2}`))
 	f.Add([]byte(`{"input":[[1,2],[3],"x",{}],"prompt":[1,[2],"3"],"system":[{}],"max_tokens":1e99}`))
 	f.Add([]byte(`{"messages":[[[[[[[[[[[[`))
+	f.Add([]byte(`{"tools":[{}],"messages":[]}`))
 	f.Add([]byte(`{"contents":[{"parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png"}}]},{}],"system_instruction":{"parts":[{"text":"b"}]}}`))
 	f.Add([]byte(`{"messages":[{"content":[{"text":"a"},{"image":{}}]},1],"system":[{"text":"x"}],"message":"m","chat_history":[1,1,1]}`))
 	var r Reader
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for api := Chat; api < numAPIs; api++ {
-			bound, _ := r.Open(api, body, exactly)
+		for i := range 2 * int(numAPIs-Chat) {
+			api, family := Chat+API(i/2), exactly
+			if i%2 == 1 {
+				family = func(string) tokens.Family { return tokens.Claude47 }
+			}
+			bound, _ := r.Open(api, body, family)
 			q := r.Count()
 			if bound.Input < q.Input || bound.Output != q.Output {
 				t.Fatalf("%v: bound %+v, counted %+v", api, bound, q)

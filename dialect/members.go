@@ -21,6 +21,7 @@ type members struct {
 	body    string
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
 	n       int              // of them in the body, which may be more
+	whole   bool             // the body is an object up to its end
 }
 
 type other struct{ key, value string }
@@ -41,7 +42,7 @@ func (m *members) read(body []byte, part bool) bool {
 	}
 	m.body = strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), byteOrderMark)
 	var last other
-	jsonwalk.Members(m.body, func(key, value string) bool {
+	m.whole = jsonwalk.Members(m.body, func(key, value string) bool {
 		m.note(last)
 		last = other{key, value}
 		return true

@@ -3,10 +3,7 @@
 package dialect
 
 import (
-	"strings"
-
 	"github.com/tidwall/gjson"
-	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -76,12 +73,15 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 		return r.request, false
 	}
 	r.request.How = Bound
-	if text := forms[api].text; text == nil || !text(&r.members) {
+	if text := forms[api].text; text == nil || !r.members.whole || !text(&r.members) {
 		return r.Count(), true
 	}
 	// A token is a byte at least, whatever the family, and what a message costs beside its text is less than half of what
-	// its braces and names take.
+	// its braces and names take. What a provider puts before tools has no bytes in the body.
 	r.request.Input = int64(len(body))*3/2 + perRequest + perMessage
+	if r.members.has(kTools) {
+		r.request.Input += anthropicToolsFrame
+	}
 	return r.request, true
 }
 
@@ -146,43 +146,6 @@ func (r *Reader) Count() Request {
 		}
 	}
 	return *q
-}
-
-// messagesAreText says whether all that the body's messages hold is text, so that its length bounds its tokens.
-func messagesAreText(m *members) bool {
-	return areTexts(m.values[kMessages]) && isTextContent(m.values[kSystem])
-}
-
-// areTexts says whether a list holds messages with text content only.
-func areTexts(list string) (ok bool) {
-	ok = true
-	jsonwalk.Items(list, func(message string) bool {
-		ok = message[0] == '{'
-		jsonwalk.Members(message, func(key, value string) bool {
-			if key == "content" || strings.IndexByte(key, '\\') >= 0 {
-				ok = isTextContent(value)
-			}
-			return ok
-		})
-		return ok
-	})
-	return ok
-}
-
-// isTextContent says whether a content is a string, or a list of parts that are text.
-func isTextContent(content string) (ok bool) {
-	ok = true
-	jsonwalk.Items(content, func(part string) bool {
-		ok = false
-		jsonwalk.Members(part, func(key, value string) bool {
-			if key == "type" {
-				ok = value == `"text"` || value == `"input_text"` || value == `"output_text"`
-			}
-			return true
-		})
-		return ok
-	})
-	return ok && !strings.HasPrefix(content, "{")
 }
 
 // times multiplies a declared output by the number of answers.

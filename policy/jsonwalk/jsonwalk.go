@@ -8,44 +8,48 @@ package jsonwalk
 
 import "strings"
 
-// Members calls f with the key and the raw value of each member of an object until f says false. A key that has escapes
-// comes as it is written.
-func Members(object string, f func(key, value string) bool) {
+// Members calls f with the key and the raw value of each member of an object until f says false. A key that has escapes comes as
+// it is written. whole: f has seen all of the object, up to its closing brace.
+func Members(object string, f func(key, value string) bool) (whole bool) {
 	i := SkipSpace(object, 0)
 	if i == len(object) || object[i] != '{' {
-		return
+		return false
 	}
 	for i++; ; {
 		i = skipSeparators(object, i)
 		if i >= len(object) || object[i] != '"' {
-			return
+			return i < len(object) && object[i] == '}'
 		}
 		end := SkipString(object, i)
 		key := object[i+1 : max(end-1, i+1)]
 		i = SkipSpace(object, end)
 		if i >= len(object) || object[i] != ':' {
-			return
+			return false
 		}
 		i = SkipSpace(object, i+1)
 		end = skipValue(object, i)
 		if end == i || !f(key, object[i:end]) {
-			return
+			return false
 		}
 		i = end
 	}
 }
 
-// Items calls f with the raw value of each item of an array until f says false.
-func Items(array string, f func(value string) bool) {
+// Items calls f with the raw value of each item of an array until f says false. whole: f has seen all of the array, up to its
+// closing bracket.
+func Items(array string, f func(value string) bool) (whole bool) {
 	i := SkipSpace(array, 0)
 	if i == len(array) || array[i] != '[' {
-		return
+		return false
 	}
 	for i++; ; {
 		i = skipSeparators(array, i)
 		end := skipValue(array, i)
-		if end == i || !f(array[i:end]) {
-			return
+		if end == i {
+			return i < len(array) && array[i] == ']'
+		}
+		if !f(array[i:end]) {
+			return false
 		}
 		i = end
 	}
