@@ -62,8 +62,9 @@ vuln: ## govulncheck, where its database can be reached
 clean: ## remove what was built
 	rm -rf bin build $(EMBED)
 
+# Without -s there are 150 KB of names for stack traces of traps; those of panics are Go's own.
 $(WASM): $(SOURCE) build/tables
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags=-s -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
 
 # Which vocabularies were built in; it changes only if they do.
 build/tables: always
