@@ -4,31 +4,16 @@ package filter
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
 )
 
 // mayAsk says whether a request is a stream of OpenAI's kind whose answer would not say its usage, and the policy wants it to
-// be asked. A body that is compressed or signed must leave as it is.
+// be asked.
 func (s *Stream) mayAsk(q *dialect.Request) bool {
 	return s.provider.AddUsage && s.dialect == dialect.OpenAI && s.method == "POST" && q.Stream && !q.IncludeUsage &&
-		(s.call.API == dialect.Chat || s.call.API == dialect.Completions) &&
-		s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
-}
-
-// askForUsage changes the body that is about to leave.
-func (s *Stream) askForUsage() {
-	h := s.vm.host
-	body := dialect.AskForUsage(h.RequestBody(int(s.bytes)))
-	if s.asks = body != nil; !s.asks {
-		return
-	}
-	h.SetRequestBody(body)
-	if s.length >= 0 {
-		h.SetRequestHeader("content-length", strconv.Itoa(len(body)))
-	}
+		(s.call.API == dialect.Chat || s.call.API == dialect.Completions) && s.rewritable()
 }
 
 // cutUsage begins to take the usage out of an answer that says it because weir asked.

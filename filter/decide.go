@@ -171,9 +171,7 @@ func (s *Stream) retries() int64 {
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
-	if s.asks {
-		s.askForUsage()
-	}
+	s.rewrite()
 	return s.admit(sent)
 }
 
