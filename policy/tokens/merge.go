@@ -66,14 +66,16 @@ func (m *merger) rankOf(s string, i, j int) uint32 {
 	if n > 8 {
 		return m.rankLong(s, i, j)
 	}
-	return m.view.rank(hashShort(first(load8(s, i), n), n))
+	h := hashShort(first(load8(s, i), n), n)
+	return m.view.rankIn(m.view.entry(h), h)
 }
 
 func (m *merger) rankLong(s string, i, j int) uint32 {
 	if j-i > m.view.longest() {
 		return m.view.noRank
 	}
-	return m.view.rank(hash(s, i, j))
+	h := hash(s, i, j)
+	return m.view.rankIn(m.view.entry(h), h)
 }
 
 // mergeSmall merges the first n parts as one writes it down. It moves m.start.

@@ -55,7 +55,7 @@ func (c *Counter) tallyUp(s string, t *tally) {
 				continue
 			case n > 0:
 				tokens := 1
-				if h := hashShort(first(w, n), n); c.view.rank(h) == c.view.noRank {
+				if h := hashShort(first(w, n), n); c.view.rankIn(c.view.entry(h), h) == c.view.noRank {
 					tokens = c.missed(s, i, i+int(n), h)
 				}
 				t.word(&c.rules, w, int(n), tokens)
