@@ -2,10 +2,13 @@
 
 package tokens
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 const (
-	small   = 32   // so many parts at most are merged in a plain array, more in a tree
+	small   = 48   // so many parts at most are merged in a plain array, more in a tree
 	window  = 2048 // bytes: a longer piece is merged window by window
 	posBits = 11   // 1<<posBits == window
 )
@@ -16,6 +19,7 @@ type merger struct {
 	view       view
 	start      [window + 1]int32  // where the first parts begin, and behind them the end
 	next, prev [window + 1]uint16 // of a part in the tree, by the number of its first part
+	joins      [small]uint64      // of two neighbours, in mergeSmall
 	tree       tree
 	pad        [window + 8]byte // the last piece of a text
 }
@@ -78,35 +82,45 @@ func (m *merger) rankLong(s string, i, j int) uint32 {
 	return m.view.rankIn(m.view.entry(h), h)
 }
 
-// mergeSmall merges the first n parts as one writes it down. It moves m.start.
+// joined gives the rank of s[i:j] above the number of its left part, so that the least is the leftmost of lowest rank.
+func (m *merger) joined(s string, i, j int32, part uint) uint64 {
+	return uint64(m.rankOf(s, int(i), int(j)))<<posBits | uint64(part)
+}
+
+// mergeSmall merges the first n parts as one writes it down. A part keeps its number; the bits of alive are the parts that
+// were not joined to the one before, and the end. It has no branch that is not needed: in WebAssembly they cost most.
 func (m *merger) mergeSmall(s string, n int) int {
-	start, none := m.start[:small+2], m.view.noRank
-	var joins [small + 2]uint32 // the rank of parts k and k+1 joined; part k is start[k]:start[k+1]
-	for k := range n - 1 {
-		joins[k] = m.rankOf(s, int(start[k]), int(start[k+2]))
+	start, joins, none := &m.start, &m.joins, uint64(m.view.noRank)<<posBits
+	for k := range uint(n - 1) {
+		joins[k] = m.joined(s, start[k], start[k+2], k)
 	}
-	joins[n-1] = none
-	for n > 1 {
-		best, at := none, 0
-		for k, r := range joins[:n] {
-			if r < best {
-				best, at = r, k
-			}
+	for k := n - 1; k < (n+7)&^7; k++ {
+		joins[k] = none
+	}
+	alive := uint64(2)<<n - 1
+	for parts := n; ; parts-- {
+		best := none
+		for k := 0; k < n; k += 8 {
+			j := (*[8]uint64)(joins[k:])
+			best = min(best, j[0], j[1], j[2], j[3], j[4], j[5], j[6], j[7])
 		}
 		if best == none {
-			break
+			return parts
 		}
-		n--
-		for k := at + 1; k <= n; k++ {
-			start[k], joins[k-1] = start[k+1], joins[k]
+		left := uint(best) % window
+		right := behind(alive, left)
+		alive &^= 1 << right
+		joins[right], joins[left] = none, none
+		end := behind(alive, left)
+		if end < uint(n) {
+			joins[left] = m.joined(s, start[left], start[behind(alive, end)], left)
 		}
-		joins[n] = none
-		if at > 0 {
-			joins[at-1] = m.rankOf(s, int(start[at-1]), int(start[at+1]))
-		}
-		if at < n-1 {
-			joins[at] = m.rankOf(s, int(start[at]), int(start[at+2]))
+		if before := alive & (1<<left - 1); before != 0 {
+			k := uint(bits.Len64(before) - 1)
+			joins[k] = m.joined(s, start[k], start[end], k)
 		}
 	}
-	return n
 }
+
+// behind gives the first bit of set above this one.
+func behind(set uint64, bit uint) uint { return uint(bits.TrailingZeros64(set &^ (2<<bit - 1))) }
