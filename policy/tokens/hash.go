@@ -39,6 +39,11 @@ func hash(s string, i, j int) uint64 {
 	if j-i <= 8 {
 		return hashShort(loadUpTo8(s, i, j-i), uint(j-i))
 	}
+	return hashLong(s, i, j)
+}
+
+// hashLong is hash for more than 8 bytes.
+func hashLong(s string, i, j int) uint64 {
 	x := uint64(j-i) * mulLen
 	for ; j-i > 8; i += 8 {
 		x = (x + load8(s, i)) * mulWord

@@ -78,7 +78,7 @@ func (m *merger) rankLong(s string, i, j int) uint32 {
 	if j-i > m.view.longest() {
 		return m.view.noRank
 	}
-	h := hash(s, i, j)
+	h := hashLong(s, i, j)
 	return m.view.rankIn(m.view.entry(h), h)
 }
 
@@ -92,7 +92,9 @@ func (m *merger) joined(s string, i, j int32, part uint) uint64 {
 func (m *merger) mergeSmall(s string, n int) int {
 	start, joins, none := &m.start, &m.joins, uint64(m.view.noRank)<<posBits
 	for k := range uint(n - 1) {
-		joins[k] = m.joined(s, start[k], start[k+2], k)
+		size := uint(start[k+2] - start[k]) // two characters: 8 bytes at the most
+		h := hashShort(first(load8(s, int(start[k])), size), size)
+		joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
 	}
 	for k := n - 1; k < (n+7)&^7; k++ {
 		joins[k] = none
