@@ -104,7 +104,7 @@ func (m *merger) mergeSmall(s string, n int) int {
 		best := none
 		for k := 0; k < n; k += 8 {
 			j := (*[8]uint64)(joins[k:])
-			best = min(best, j[0], j[1], j[2], j[3], j[4], j[5], j[6], j[7])
+			best = lesser(best, lesser(lesser(lesser(j[0], j[1]), lesser(j[2], j[3])), lesser(lesser(j[4], j[5]), lesser(j[6], j[7]))))
 		}
 		if best == none {
 			return parts
@@ -112,14 +112,26 @@ func (m *merger) mergeSmall(s string, n int) int {
 		left := uint(best) % window
 		right := behind(alive, left)
 		alive &^= 1 << right
-		joins[right], joins[left] = none, none
-		end := behind(alive, left)
-		if end < uint(n) {
-			joins[left] = m.joined(s, start[left], start[behind(alive, end)], left)
-		}
-		if before := alive & (1<<left - 1); before != 0 {
-			k := uint(bits.Len64(before) - 1)
-			joins[k] = m.joined(s, start[k], start[end], k)
+		joins[right] = none
+		k := left
+		for {
+			mid := behind(alive, k)
+			joins[k] = none
+			if mid < uint(n) {
+				i, j := int(start[k]), int(start[behind(alive, mid)])
+				h := uint64(0)
+				if size := uint(j - i); size <= 8 {
+					h = hashShort(first(load8(s, i), size), size)
+				} else {
+					h = hashLong(s, i, j)
+				}
+				joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
+			}
+			before := alive & (1<<left - 1)
+			if k < left || before == 0 {
+				break
+			}
+			k = uint(bits.Len64(before) - 1)
 		}
 	}
 }
