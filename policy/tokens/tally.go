@@ -50,15 +50,16 @@ func (c *Counter) tallyUp(s string, t *tally) {
 					continue
 				}
 			case n >= oneToken:
-				t.short(&c.rules, w, int32(n-oneToken))
-				i += int(n - oneToken)
+				n -= oneToken
+				t.piece(&c.rules, s[i:i+int(n)], 1)
+				i += int(n)
 				continue
 			case n > 0:
 				tokens := 1
 				if h := hashShort(first(w, n), n); c.view.rankIn(c.view.entry(h), h) == c.view.noRank {
 					tokens = c.missed(s, i, i+int(n), h)
 				}
-				t.word(&c.rules, w, int(n), tokens)
+				t.piece(&c.rules, s[i:i+int(n)], int32(tokens))
 				i += int(n)
 				continue
 			}
@@ -71,16 +72,6 @@ func (c *Counter) tallyUp(s string, t *tally) {
 		t.piece(&c.rules, s[i:j], int32(tokens))
 		i = j
 	}
-}
-
-// short takes digits or one sign.
-func (t *tally) short(r *rules, w uint64, n int32) {
-	if r.kinds[byte(w)] == kindDigit {
-		t[featNumber]++
-		t[featDigit] += n
-		return
-	}
-	t[featSign]++
 }
 
 // word takes a word of small letters and the character before it, or a run of signs, that w begins with.
@@ -132,7 +123,7 @@ func (t *tally) piece(r *rules, p string, tokens int32) {
 			digits++
 		case kindSpace:
 			blanks++
-		case kindOther:
+		case kindLine:
 			lines++
 		}
 	}
