@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	small   = 48   // so many parts at most are merged in a plain array, more in a tree
+	small   = 63   // so many parts at most are merged with a bit for each, more in a tree
 	window  = 2048 // bytes: a longer piece is merged window by window
 	posBits = 11   // 1<<posBits == window
 )
@@ -19,7 +19,7 @@ type merger struct {
 	view       view
 	start      [window + 1]int32  // where the first parts begin, and behind them the end
 	next, prev [window + 1]uint16 // of a part in the tree, by the number of its first part
-	joins      [small]uint64      // of two neighbours, in mergeSmall
+	joins      [small + 1]uint64  // of two neighbours, where there are few
 	tree       tree
 	pad        [window + 8]byte // the last piece of a text
 }
@@ -82,23 +82,12 @@ func (m *merger) rankLong(s string, i, j int) uint32 {
 	return m.view.rankIn(m.view.entry(h), h)
 }
 
-// joined gives the rank of s[i:j] above the number of its left part, so that the least is the leftmost of lowest rank.
-func (m *merger) joined(s string, i, j int32, part uint) uint64 {
-	return uint64(m.rankOf(s, int(i), int(j)))<<posBits | uint64(part)
-}
-
-// mergeSmall merges the first n parts as one writes it down. A part keeps its number; the bits of alive are the parts that
-// were not joined to the one before, and the end. It has no branch that is not needed: in WebAssembly they cost most.
+// mergeSmall merges the first n parts as one writes it down. A join is its rank above the number of its left part, so that
+// the least is the leftmost of lowest rank. Parts keep their numbers: alive has those that were not joined to the one before,
+// and the end. Calls and branches are few, as in WebAssembly they cost most.
 func (m *merger) mergeSmall(s string, n int) int {
 	start, joins, none := &m.start, &m.joins, uint64(m.view.noRank)<<posBits
-	for k := range uint(n - 1) {
-		size := uint(start[k+2] - start[k]) // two characters: 8 bytes at the most
-		h := hashShort(first(load8(s, int(start[k])), size), size)
-		joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
-	}
-	for k := n - 1; k < (n+7)&^7; k++ {
-		joins[k] = none
-	}
+	m.firstJoins(s, n)
 	alive := uint64(2)<<n - 1
 	for parts := n; ; parts-- {
 		best := none
@@ -113,12 +102,11 @@ func (m *merger) mergeSmall(s string, n int) int {
 		right := behind(alive, left)
 		alive &^= 1 << right
 		joins[right] = none
-		k := left
-		for {
-			mid := behind(alive, k)
+		before := alive & (1<<left - 1)
+		for k := left; ; k = uint(bits.Len64(before) - 1) { // the joins of this part with those behind and before it
 			joins[k] = none
-			if mid < uint(n) {
-				i, j := int(start[k]), int(start[behind(alive, mid)])
+			mid := behind(alive, k)
+			if i, j := int(start[k]), int(start[behind(alive, mid)%(small+1)]); mid < uint(n) && j-i <= m.view.longest() {
 				h := uint64(0)
 				if size := uint(j - i); size <= 8 {
 					h = hashShort(first(load8(s, i), size), size)
@@ -127,12 +115,24 @@ func (m *merger) mergeSmall(s string, n int) int {
 				}
 				joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
 			}
-			before := alive & (1<<left - 1)
 			if k < left || before == 0 {
 				break
 			}
-			k = uint(bits.Len64(before) - 1)
 		}
+	}
+}
+
+// firstJoins looks up the joins of the first n parts, which are characters: two of them are 8 bytes at the most. Behind them it
+// fills joins up to a multiple of 8.
+func (m *merger) firstJoins(s string, n int) {
+	for k := range n - 1 {
+		i := int(m.start[k])
+		size := uint(int(m.start[k+2]) - i)
+		h := hashShort(first(load8(s, i), size), size)
+		m.joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
+	}
+	for k := n - 1; k < (n+7)&^7; k++ {
+		m.joins[k] = uint64(m.view.noRank) << posBits
 	}
 }
 
