@@ -2,6 +2,8 @@
 
 package tokens
 
+import "math/bits"
+
 // A tally is what an estimate knows of a text: how many tokens of o200k_base its pieces are, by the class of the piece, and
 // how long they are where that says more. Tokenizers differ by class: most cut English words alike, but some spend a token
 // on each digit, and scripts that one knows well are single bytes to another.
@@ -12,10 +14,15 @@ type feature uint8
 
 const (
 	featSpaceWord    feature = iota // words of ASCII letters that are one token, with the space before them
-	featWord                        // the same without a space
-	featCapital                     // the same, beginning with a capital
-	featSignWord                    // a sign and the word behind it, tokens
+	featSpaceCapital                // the same, beginning with a capital
+	featWord                        // without a space
+	featCapital                     // without a space, beginning with a capital
+	featSignWord                    // a sign and the word behind it
+	featWholeBytes                  // the bytes of all these
+	featRare                        // and how rare they are: the sum of the lengths in bits of their ranks above rareFrom
+	featNew                         // and how many of them cl100k_base does not have
 	featParts                       // tokens of words that are several tokens
+	featCapitalParts                // the same, beginning with a capital
 	featPartBytes                   // and their bytes
 	featCaps                        // tokens of words with capitals only
 	featCapBytes                    // and their bytes
@@ -24,149 +31,143 @@ const (
 	featSign                        // single signs
 	featSigns                       // tokens of several signs
 	featSignBytes                   // and their bytes
+	featSignLines                   // of these pieces, those with line ends
 	featBlank                       // runs of spaces and tabs, tokens
-	featBlankBytes                  // and their bytes
 	featLines                       // white space with line ends, tokens
-	featLineBytes                   // and their bytes
-	featWholeBytes                  // bytes of words that are one token
 	featForeign                     // words that are one token, by how many words are not ASCII
-	featForeignParts                // the same of words that are several
-	featForeignBytes                // and of the bytes of all these words
+	featForeignBytes                // and of the bytes of all words
 	featScripts                     // for each script: tokens of its words, and its characters
 
 	numFeatures = featScripts + 2*feature(numScripts)
 )
+
+// rareFrom: words of lower ranks are in every vocabulary.
+const rareFrom = 4096
 
 // tallyUp is count, but writes down what it counts by class.
 func (c *Counter) tallyUp(s string, t *tally) {
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
 			w := load8(s, i)
-			switch n := c.rules.peek(w); {
-			case n >= goesOn:
-				if j := c.rules.wordEnd(s, i+8); j > 0 {
-					t.word(&c.rules, w, j-i, c.piece(s, i, j))
-					i = j
-					continue
-				}
-			case n >= oneToken:
-				n -= oneToken
-				t.piece(&c.rules, s[i:i+int(n)], 1)
-				i += int(n)
-				continue
-			case n > 0:
-				tokens := 1
-				if h := hashShort(first(w, n), n); c.view.rankIn(c.view.entry(h), h) == c.view.noRank {
-					tokens = c.missed(s, i, i+int(n), h)
-				}
-				t.piece(&c.rules, s[i:i+int(n)], int32(tokens))
-				i += int(n)
+			n := c.rules.peek(w)
+			j := i + int(n%oneToken)
+			if n == goesOn {
+				j = c.rules.wordEnd(s, i+8)
+			}
+			if j > i {
+				t.ascii(c, w, s, i, j)
+				i = j
 				continue
 			}
 		}
 		j := cutO200k(s, i)
-		tokens := 1
-		if j-i > 1 {
-			tokens = c.piece(s, i, j)
+		if k := firstWide(s, i, j); k < j {
+			tokens, _ := c.look(s, i, j)
+			t.wide(s[k:j], int32(tokens))
+		} else {
+			t.ascii(c, loadUpTo8(s, i, min(j-i, 8)), s, i, j)
 		}
-		t.piece(&c.rules, s[i:j], int32(tokens))
 		i = j
 	}
 }
 
-// word takes a word of small letters and the character before it, or a run of signs, that w begins with.
-func (t *tally) word(r *rules, w uint64, length, tokens int) {
-	f := featWord
-	switch r.kinds[byte(w)] {
-	case kindSign:
-		f = featSignWord
-		if r.kinds[byte(w>>8)] == kindSign {
-			t.signs(int32(tokens), int32(length))
+// look gives the tokens of a piece, and its entry in the table if it is one.
+func (c *Counter) look(s string, i, j int) (tokens int, entry uint64) {
+	h := hash(s, i, j)
+	e := c.view.entry(h)
+	if c.view.rankIn(e, h) == c.view.noRank {
+		return c.missed(s, i, j, h), 0
+	}
+	if j-i > wholeMax {
+		return c.missed(s, i, j, h), e
+	}
+	return 1, e
+}
+
+func firstWide(s string, i, j int) int {
+	for i < j && s[i] < 0x80 {
+		i++
+	}
+	return i
+}
+
+// ascii takes the piece s[i:j], which has ASCII characters only and begins with w.
+func (t *tally) ascii(c *Counter, w uint64, s string, i, j int) {
+	kinds, n := &c.rules.kinds, int32(j-i)
+	first, second := kinds[byte(w)], kinds[byte(w>>8)]
+	letter := first // the first of a word
+	switch first {
+	case kindDigit:
+		t[featNumber]++
+		t[featDigit] += n
+		return
+	case kindSpace, kindSign, kindLine:
+		if n == 1 {
+			second = kindOther
+		}
+		if letter = second; letter != kindSmall && letter != kindCapital {
+			t.signs(c, first, second, s, i, j)
 			return
 		}
-	case kindSpace:
-		f = featSpaceWord
-		if r.kinds[byte(w>>8)] == kindSign {
-			t.signs(int32(tokens), int32(length))
-			return
-		}
-	case kindCapital:
-		f = featCapital
+	}
+	tokens, entry := c.look(s, i, j)
+	if kinds[s[j-1]] == kindCapital && n > 1 && kinds[s[j-2]] == kindCapital {
+		t[featCaps] += int32(tokens)
+		t[featCapBytes] += n
+		return
+	}
+	capital := feature(0)
+	if letter == kindCapital {
+		capital = 1
 	}
 	if tokens > 1 {
-		f = featParts
-		t[featPartBytes] += int32(length)
-	} else {
-		t[featWholeBytes] += int32(length)
+		t[featParts+capital] += int32(tokens)
+		t[featPartBytes] += n
+		return
+	}
+	switch first {
+	case kindSpace:
+		t[featSpaceWord+capital]++
+	case kindSign:
+		t[featSignWord]++
+	default:
+		t[featWord+capital]++
+	}
+	t[featWholeBytes] += n
+	rank, other := ranksOf(entry)
+	t[featRare] += int32(bits.Len32(rank / rareFrom))
+	t[featNew] += int32(other)
+}
+
+// signs takes a piece of signs or white space.
+func (t *tally) signs(c *Counter, first, second kind, s string, i, j int) {
+	n := int32(j - i)
+	if n == 1 && first == kindSign {
+		t[featSign]++
+		return
+	}
+	tokens := 1
+	if n > 1 {
+		tokens, _ = c.look(s, i, j)
+	}
+	f, lines := featBlank, c.rules.kinds[s[j-1]] == kindLine
+	switch {
+	case first == kindSign || second == kindSign:
+		f = featSigns
+		t[featSignBytes] += n
+		if lines {
+			t[featSignLines]++
+		}
+	case lines:
+		f = featLines
 	}
 	t[f] += int32(tokens)
 }
 
-func (t *tally) signs(tokens, length int32) {
-	t[featSigns] += tokens
-	t[featSignBytes] += length
-}
-
-// piece takes any piece.
-func (t *tally) piece(r *rules, p string, tokens int32) {
-	letters, digits, blanks, lines := 0, 0, 0, 0
-	for k := 0; k < len(p); k++ {
-		b := p[k]
-		if b >= 0x80 {
-			t.wide(p, k, tokens)
-			return
-		}
-		switch r.kinds[b] {
-		case kindSmall, kindCapital:
-			letters++
-		case kindDigit:
-			digits++
-		case kindSpace:
-			blanks++
-		case kindLine:
-			lines++
-		}
-	}
-	switch n := int32(len(p)); {
-	case letters > 0:
-		t.letters(r, p, tokens)
-	case digits > 0:
-		t[featNumber] += tokens
-		t[featDigit] += int32(digits)
-	case blanks+lines < len(p):
-		if n == 1 {
-			t[featSign]++
-			return
-		}
-		t.signs(tokens, n)
-	case lines > 0:
-		t[featLines] += tokens
-		t[featLineBytes] += n
-	default:
-		t[featBlank] += tokens
-		t[featBlankBytes] += n
-	}
-}
-
-// letters takes a word of ASCII letters.
-func (t *tally) letters(r *rules, p string, tokens int32) {
-	n := len(p)
-	if n > 1 && r.kinds[p[n-1]] == kindCapital && r.kinds[p[n-2]] == kindCapital {
-		t[featCaps] += tokens
-		t[featCapBytes] += int32(n)
-		return
-	}
-	w := uint64(p[0])
-	if n > 1 {
-		w |= uint64(p[1]) << 8
-	}
-	t.word(r, w, n, int(tokens))
-}
-
-// wide takes a piece with a character beyond ASCII, the first of them at k.
-func (t *tally) wide(p string, k int, tokens int32) {
+// wide takes a piece from its first character beyond ASCII on.
+func (t *tally) wide(p string, tokens int32) {
 	last := scriptSymbol
-	for _, c := range p[k:] {
+	for _, c := range p {
 		if c >= 0x80 {
 			last = scriptOf(c)
 			t[featScripts+2*feature(last)+1]++
@@ -181,13 +182,12 @@ const foreignMost = 128
 // relate fills in what depends on the rest: a word of ASCII letters is less often a token of its own for others if it stands
 // in a text of another language, which the words around it show.
 func (t *tally) relate() {
-	whole := t[featSpaceWord] + t[featWord] + t[featCapital] + t[featSignWord]
+	whole, parts := t[featSpaceWord]+t[featSpaceCapital]+t[featWord]+t[featCapital]+t[featSignWord], t[featParts]+t[featCapitalParts]
 	others := t[featScripts+2*feature(scriptLatin)] + t[featScripts+2*feature(scriptViet)] + t[featScripts+2*feature(scriptMark)]
 	if others == 0 {
 		return
 	}
-	share := min(int64(others)*1024/int64(whole+t[featParts]+others), foreignMost)
+	share := min(int64(others)*1024/int64(whole+parts+others), foreignMost)
 	t[featForeign] = int32(int64(whole) * share / foreignMost)
-	t[featForeignParts] = int32(int64(t[featParts]) * share / foreignMost)
 	t[featForeignBytes] = int32(int64(t[featPartBytes]+t[featWholeBytes]) * share / foreignMost)
 }

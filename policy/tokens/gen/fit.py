@@ -14,13 +14,15 @@ FAMILIES = {  # ours: the truths it should be near to
     "claude": ["claude3"], "claude47": ["claude4_8"], "claude2": ["claude_legacy"], "gemini": ["gemma3"], "llama": ["llama3"], "qwen": ["qwen3"], "deepseek": ["deepseek"],
     "mistral": ["mistral_tekken"], "other": ["llama3", "qwen3", "deepseek", "mistral_tekken", "gemma3"]}
 NAMES = {"deepseek": "DeepSeek"}
-LENGTHS = {5, 7, 9, 12, 14, 16, 17, 18, 19, 20}  # and what only adds to the tokens
-SCRIPTS = 21
+# The features of tally.go by their places: those that only add to the tokens of others, and those of them that may take away.
+LENGTHS = [5, 6, 7, 10, 12, 14, 17, 18, 21, 22]
+SIGNED = [5, 6, 7, 10, 12, 18, 21, 22]
+SCRIPTS = 23
 
 
 def prior(n):
     p = np.ones(n)
-    p[list(LENGTHS)] = 0
+    p[LENGTHS] = 0
     p[SCRIPTS + 1::2] = 0
     return p
 
@@ -35,7 +37,7 @@ def fit(docs, truths, ridge=0.02, delta=0.06):
     A = X / y[:, None]
     scale = np.sqrt((w[:, None] ** 2 * A ** 2).sum(0)) + 1e-9
     lower = np.zeros(X.shape[1])
-    lower[[5, 7, 17, 18, 19, 20]] = -1
+    lower[SIGNED] = -1
     b, robust = p.copy(), np.ones(len(y))
     for _ in range(12):
         W = (w * np.sqrt(robust))[:, None]
