@@ -36,6 +36,7 @@ const (
 	featLines                       // white space with line ends, tokens
 	featForeign                     // words that are one token, by how many words are not ASCII
 	featForeignBytes                // and of the bytes of all words
+	featWide                        // words with characters beyond ASCII
 	featScripts                     // for each script: tokens of its words, and its characters
 
 	numFeatures = featScripts + 2*feature(numScripts)
@@ -174,6 +175,7 @@ func (t *tally) wide(p string, tokens int32) {
 		}
 	}
 	t[featScripts+2*feature(last)] += tokens
+	t[featWide]++
 }
 
 // foreignMost is how many of 1024 words beyond ASCII make a text foreign altogether: in German one in ten has an umlaut.

@@ -15,9 +15,9 @@ FAMILIES = {  # ours: the truths it should be near to
     "mistral": ["mistral_tekken"], "other": ["llama3", "qwen3", "deepseek", "mistral_tekken", "gemma3"]}
 NAMES = {"deepseek": "DeepSeek"}
 # The features of tally.go by their places: those that only add to the tokens of others, and those of them that may take away.
-LENGTHS = [5, 6, 7, 10, 12, 14, 17, 18, 21, 22]
-SIGNED = [5, 6, 7, 10, 12, 18, 21, 22]
-SCRIPTS = 23
+LENGTHS = [5, 6, 7, 10, 12, 14, 17, 18, 21, 22, 23]
+SIGNED = [5, 6, 7, 10, 12, 18, 21, 22, 23]
+SCRIPTS = 24
 
 
 def prior(n):
