@@ -27,6 +27,7 @@ const (
 	kindSign
 	kindSpace // but line ends
 	kindLine  // CR, LF
+	numKinds
 )
 
 func rulesOf(e encoding) rules {

@@ -63,26 +63,12 @@ func (c *Counter) tallyUp(s string, t *tally) {
 		}
 		j := cutO200k(s, i)
 		if k := firstWide(s, i, j); k < j {
-			tokens, _ := c.look(s, i, j)
-			t.wide(s[k:j], int32(tokens))
+			t.wide(s[k:j], int32(c.piece(s, i, j)))
 		} else {
 			t.ascii(c, loadUpTo8(s, i, min(j-i, 8)), s, i, j)
 		}
 		i = j
 	}
-}
-
-// look gives the tokens of a piece, and its entry in the table if it is one.
-func (c *Counter) look(s string, i, j int) (tokens int, entry uint64) {
-	h := hash(s, i, j)
-	e := c.view.entry(h)
-	if c.view.rankIn(e, h) == c.view.noRank {
-		return c.missed(s, i, j, h), 0
-	}
-	if j-i > wholeMax {
-		return c.missed(s, i, j, h), e
-	}
-	return 1, e
 }
 
 func firstWide(s string, i, j int) int {
@@ -94,75 +80,73 @@ func firstWide(s string, i, j int) int {
 
 // ascii takes the piece s[i:j], which has ASCII characters only and begins with w.
 func (t *tally) ascii(c *Counter, w uint64, s string, i, j int) {
-	kinds, n := &c.rules.kinds, int32(j-i)
-	first, second := kinds[byte(w)], kinds[byte(w>>8)]
-	letter := first // the first of a word
-	switch first {
-	case kindDigit:
+	kinds, n := &c.rules.kinds, j-i
+	kind := kinds[byte(w)]
+	switch {
+	case kind == kindDigit:
 		t[featNumber]++
-		t[featDigit] += n
+		t[featDigit] += int32(n)
 		return
-	case kindSpace, kindSign, kindLine:
-		if n == 1 {
-			second = kindOther
-		}
-		if letter = second; letter != kindSmall && letter != kindCapital {
-			t.signs(c, first, second, s, i, j)
-			return
-		}
-	}
-	tokens, entry := c.look(s, i, j)
-	if kinds[s[j-1]] == kindCapital && n > 1 && kinds[s[j-2]] == kindCapital {
-		t[featCaps] += int32(tokens)
-		t[featCapBytes] += n
-		return
-	}
-	capital := feature(0)
-	if letter == kindCapital {
-		capital = 1
-	}
-	if tokens > 1 {
-		t[featParts+capital] += int32(tokens)
-		t[featPartBytes] += n
-		return
-	}
-	switch first {
-	case kindSpace:
-		t[featSpaceWord+capital]++
-	case kindSign:
-		t[featSignWord]++
-	default:
-		t[featWord+capital]++
-	}
-	t[featWholeBytes] += n
-	rank, other := ranksOf(entry)
-	t[featRare] += int32(bits.Len32(rank / rareFrom))
-	t[featNew] += int32(other)
-}
-
-// signs takes a piece of signs or white space.
-func (t *tally) signs(c *Counter, first, second kind, s string, i, j int) {
-	n := int32(j - i)
-	if n == 1 && first == kindSign {
+	case kind == kindSign && n == 1:
 		t[featSign]++
 		return
 	}
-	tokens := 1
-	if n > 1 {
-		tokens, _ = c.look(s, i, j)
+	var h uint64
+	if n <= 8 {
+		h = hashShort(first(w, uint(n)), uint(n))
+	} else {
+		h = hashLong(s, i, j)
 	}
-	f, lines := featBlank, c.rules.kinds[s[j-1]] == kindLine
+	tokens, entry := int32(1), c.view.entry(h)
+	if n > wholeMax || c.view.rankIn(entry, h) == c.view.noRank {
+		tokens = int32(c.missed(s, i, j, h))
+	}
+	letter, lead := kind, kindOther
+	if kind >= kindSign {
+		letter, lead = kinds[byte(w>>8)], kind
+	}
+	if letter > kindCapital || n == 1 && lead != kindOther {
+		t.signs(kind == kindSign || letter == kindSign && n > 1, kinds[s[j-1]] == kindLine, int32(n), tokens)
+		return
+	}
+	if letter == kindCapital && n > 1 && kinds[s[j-1]] == kindCapital && kinds[s[j-2]] == kindCapital {
+		t[featCaps] += tokens
+		t[featCapBytes] += int32(n)
+		return
+	}
+	if tokens > 1 {
+		t[featParts+feature(letter-kindSmall)] += tokens
+		t[featPartBytes] += int32(n)
+		return
+	}
+	rank, missing := ranksOf(entry)
+	t[wholeFeatures[lead][letter]]++
+	t[featWholeBytes] += int32(n)
+	t[featRare] += int32(bits.Len32(rank / rareFrom))
+	t[featNew] += int32(missing)
+}
+
+// wholeFeatures are the features of words that are one token, by what leads the word, and by its first letter.
+var wholeFeatures = [numKinds][kindCapital + 1]feature{
+	kindOther: {kindSmall: featWord, kindCapital: featCapital},
+	kindSpace: {kindSmall: featSpaceWord, kindCapital: featSpaceCapital},
+	kindSign:  {kindSmall: featSignWord, kindCapital: featSignWord},
+}
+
+// signs takes several signs, or white space; lines: with line ends.
+func (t *tally) signs(signs, lines bool, n, tokens int32) {
 	switch {
-	case first == kindSign || second == kindSign:
-		f = featSigns
+	case !signs && lines:
+		t[featLines] += tokens
+	case !signs:
+		t[featBlank] += tokens
+	default:
+		t[featSigns] += tokens
 		t[featSignBytes] += n
 		if lines {
 			t[featSignLines]++
 		}
-	case lines:
-		f = featLines
 	}
-	t[f] += int32(tokens)
 }
 
 // wide takes a piece from its first character beyond ASCII on.
