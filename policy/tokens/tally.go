@@ -152,11 +152,15 @@ func (t *tally) signs(signs, lines bool, n, tokens int32) {
 // wide takes a piece from its first character beyond ASCII on.
 func (t *tally) wide(p string, tokens int32) {
 	last := scriptSymbol
-	for _, c := range p {
-		if c >= 0x80 {
-			last = scriptOf(c)
-			t[featScripts+2*feature(last)+1]++
+	for k := 0; k < len(p); {
+		if p[k] < 0x80 {
+			k++
+			continue
 		}
+		var n int
+		last, n = scriptAt(p, k)
+		t[featScripts+2*feature(last)+1]++
+		k += n
 	}
 	t[featScripts+2*feature(last)] += tokens
 	t[featWide]++
