@@ -18,6 +18,7 @@ import (
 type asked struct {
 	Stream     bool    `json:"stream"`
 	Usage      bool    `json:"usage"`                 // the stream's, as one asks the library for it
+	Responses  bool    `json:"responses"`             // by that API of OpenAI's
 	Timeout    float64 `json:"timeout,omitempty"`     // seconds
 	NumRetries int     `json:"num_retries,omitempty"` // LiteLLM's own
 

@@ -16,13 +16,14 @@ def of_openai(url):
     client = openai.OpenAI(base_url=url + "/openai/v1", api_key="key")
 
     def call(c):
-        options = {"timeout": c["timeout"]} if c.get("timeout") else {}
+        options = {"model": "gpt-4o", "stream": c["stream"], "extra_headers": c["headers"]}
+        if c.get("timeout"):
+            options["timeout"] = c["timeout"]
+        if c.get("responses"):
+            return events(client.responses.create(input="hi", max_output_tokens=c["max_tokens"], **options))
         if c.get("usage"):
             options["stream_options"] = {"include_usage": True}
-        answer = client.chat.completions.create(
-            model="gpt-4o", messages=messages, max_tokens=c["max_tokens"], stream=c["stream"], extra_headers=c["headers"], **options
-        )
-        return chat(c, answer)
+        return chat(c, client.chat.completions.create(messages=messages, max_tokens=c["max_tokens"], **options))
 
     return call
 
@@ -55,6 +56,17 @@ def chat(c, answer):
     for chunk in answer:
         usage = usage or getattr(chunk, "usage", None) is not None
         deltas += [choice.delta.content for choice in chunk.choices if choice.delta.content]
+    return {"text": "".join(deltas), "deltas": len(deltas), "usage": usage}
+
+
+def events(stream):
+    """Reads a stream of the Responses API."""
+    deltas, usage = [], False
+    for event in stream:
+        if event.type == "response.output_text.delta":
+            deltas.append(event.delta)
+        if event.type == "response.completed":
+            usage = event.response.usage is not None
     return {"text": "".join(deltas), "deltas": len(deltas), "usage": usage}
 
 

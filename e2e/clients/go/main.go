@@ -14,11 +14,13 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
 )
 
 type call struct {
 	Stream    bool              `json:"stream"`
 	Usage     bool              `json:"usage"`
+	Responses bool              `json:"responses"`
 	MaxTokens int64             `json:"max_tokens"`
 	Timeout   float64           `json:"timeout"`
 	Headers   map[string]string `json:"headers"`
@@ -68,19 +70,22 @@ func try(client openai.Client, line []byte) (s said) {
 }
 
 func (c *call) ask(client openai.Client, s *said) error {
-	params := openai.ChatCompletionNewParams{
-		Model: "gpt-4o", MaxTokens: openai.Int(c.MaxTokens),
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hi")},
-	}
-	if c.Usage {
-		params.StreamOptions.IncludeUsage = openai.Bool(true)
-	}
 	var options []option.RequestOption
 	for k, v := range c.Headers {
 		options = append(options, option.WithHeader(k, v))
 	}
 	if c.Timeout > 0 {
 		options = append(options, option.WithRequestTimeout(time.Duration(c.Timeout*float64(time.Second))))
+	}
+	if c.Responses {
+		return c.events(client, options, s)
+	}
+	params := openai.ChatCompletionNewParams{
+		Model: "gpt-4o", MaxTokens: openai.Int(c.MaxTokens),
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hi")},
+	}
+	if c.Usage {
+		params.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	if c.Stream {
 		return c.stream(client, params, options, s)
@@ -103,6 +108,24 @@ func (c *call) stream(client openai.Client, params openai.ChatCompletionNewParam
 				s.Text += choice.Delta.Content
 				s.Deltas++
 			}
+		}
+	}
+	return stream.Err()
+}
+
+// events reads a stream of the Responses API.
+func (c *call) events(client openai.Client, options []option.RequestOption, s *said) error {
+	stream := client.Responses.NewStreaming(context.Background(), responses.ResponseNewParams{
+		Model: "gpt-4o", MaxOutputTokens: openai.Int(c.MaxTokens),
+		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("hi")},
+	}, options...)
+	for stream.Next() {
+		switch event := stream.Current(); event.Type {
+		case "response.output_text.delta":
+			s.Text += event.Delta
+			s.Deltas++
+		case "response.completed":
+			s.Usage = event.Response.Usage.TotalTokens > 0
 		}
 	}
 	return stream.Err()
