@@ -32,11 +32,12 @@ func (sc *scenario) check(t *testing.T, r result, seen int, client string) {
 	}
 	admitted := 0
 	for i, a := range r.attempts {
-		switch a.reason {
-		case "":
+		switch {
+		case a.status == 0:
+			wrong("attempt %d was not answered in time", i)
+		case a.reason == "":
 			admitted++
-		case sc.reason:
-		default:
+		case a.reason != sc.reason:
 			wrong("attempt %d was refused", i)
 		}
 		if i > 0 && !sc.deaf {

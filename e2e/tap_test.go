@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -57,27 +58,25 @@ func startTap(t *testing.T, to string) *tap {
 // join passes bytes both ways, and reads along. On one connection answers come in the order of the requests.
 func (p *tap) join(caller, server *net.TCPConn) {
 	open := make(chan *attempt, 100)
-	pass(server, caller, func(b *bufio.Reader) error {
+	go pass(server, caller, func(b *bufio.Reader) (io.Reader, error) {
 		r, err := http.ReadRequest(b)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a := &attempt{at: time.Now()}
 		p.mu.Lock()
 		p.list = append(p.list, a)
 		p.mu.Unlock()
 		open <- a
-		_, err = io.Copy(io.Discard, r.Body)
-		return err
+		return r.Body, nil
 	})
-	pass(caller, server, func(b *bufio.Reader) error {
+	go pass(caller, server, func(b *bufio.Reader) (io.Reader, error) {
 		r, err := http.ReadResponse(b, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.answered(<-open, r)
-		_, err = io.Copy(io.Discard, r.Body)
-		return err
+		return r.Body, nil
 	})
 }
 
@@ -89,20 +88,41 @@ func (p *tap) answered(a *attempt, r *http.Response) {
 	a.wait = time.Duration(ms) * time.Millisecond
 }
 
-// pass copies what comes to its destination until one of the two closes, and has read read it along.
-func pass(to, from *net.TCPConn, read func(*bufio.Reader) error) {
-	copied, w := io.Pipe()
-	go func() {
-		_, _ = io.Copy(to, io.TeeReader(from, w))
-		_ = to.CloseWrite()
-		w.Close()
-	}()
-	go func() {
-		b := bufio.NewReader(copied)
-		for read(b) == nil {
+// pass copies what comes to its destination. It holds back the head of each message until that is noted, so that nobody knows of
+// it before the test does.
+func pass(to, from *net.TCPConn, head func(*bufio.Reader) (body io.Reader, err error)) {
+	g := &gate{to: to}
+	b := bufio.NewReader(io.TeeReader(from, g))
+	for {
+		g.open = false
+		body, err := head(b)
+		g.let()
+		if err != nil {
+			break
 		}
-		_, _ = io.Copy(io.Discard, b) // what cannot be read still passes
-	}()
+		_, _ = io.Copy(io.Discard, body)
+	}
+	_, _ = io.Copy(io.Discard, b) // what is no HTTP still passes
+	_ = to.CloseWrite()
+}
+
+// A gate keeps what is written to it until it is opened.
+type gate struct {
+	to   io.Writer
+	open bool
+	held bytes.Buffer
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	if g.open {
+		return g.to.Write(p)
+	}
+	return g.held.Write(p)
+}
+
+func (g *gate) let() {
+	g.open = true
+	_, _ = g.held.WriteTo(g.to)
 }
 
 // take gives the attempts since it was last asked.

@@ -97,7 +97,7 @@ def of_anthropic(url):
 
     def call(c):
         options = {"timeout": c["timeout"]} if c.get("timeout") else {}
-        options |= {"model": "claude-sonnet-4-5", "messages": messages, "max_tokens": c["max_tokens"], "extra_headers": c["headers"]}
+        options |= {"model": "claude-opus-4-6", "messages": messages, "max_tokens": c["max_tokens"], "extra_headers": c["headers"]}
         if not c["stream"]:
             answer = client.messages.create(**options)
             return {"text": answer.content[0].text, "usage": answer.usage.output_tokens > 0}
