@@ -38,9 +38,10 @@ var scenarios = []scenario{
 	{name: "would wait 4 s in weir, has a timeout of 1 s", limit: "{rpm: 15, window: 4s, burst: 100%}", used: true,
 		ask: asked{Class: "patient", Timeout: 1}, reason: "queue_timeout", most: 2},
 	{name: "refused for 1 s at every attempt", limit: "{in_flight: 1}", held: true, reason: "limit_exceeded", most: 3},
-	{name: "the same, num_retries=2", limit: "{in_flight: 1}", held: true, only: []string{"litellm"}, ask: asked{NumRetries: 2}, reason: "limit_exceeded", most: 5, deaf: true},
+	{name: "the same, with num_retries=2", limit: "{in_flight: 1}", held: true, only: []string{"litellm"}, ask: asked{NumRetries: 2}, reason: "limit_exceeded", most: 5, deaf: true},
 	{name: "refused for an hour", limit: "{rph: 1, burst: 100%}", used: true, reason: "limit_exceeded", most: 1},
 	{name: "the day's quota is used up", limit: "{rpd: 1, burst: 100%}", used: true, reason: "quota_exhausted", most: 1},
+	{name: "the same, with num_retries=2", limit: "{rpd: 1, burst: 100%}", used: true, only: []string{"litellm"}, ask: asked{NumRetries: 2}, reason: "quota_exhausted", most: 3, deaf: true},
 	{name: "larger than the limit", limit: "{tpm: 20}", reason: "request_too_large", most: 1},
 	{name: "the provider fails, 1 retry left in the tree", ask: asked{Tree: "t", Status: 503}, reason: "retry_budget_exhausted", most: 3},
 }
