@@ -40,7 +40,7 @@
 //
 // In nanoseconds a byte, with an empty cache, on one core of a small shared machine, natively and as WebAssembly in V8: over
 // all kinds of testdata/texts.jsonl, which are short, 12 and 23; English, code and data 8 and 14; Thai, the slowest kind, 29
-// and 65. An estimate takes a sixth longer than a count natively, a fifth in V8. 8 KB of English, code and data take 0.07 ms,
+// and 65. An estimate takes a seventh longer than a count natively, a quarter in V8. 8 KB of English, code and data take 0.07 ms,
 // 0.2 ms if nothing of the table is in the processor's caches, 0.3 ms if the Counter is new besides. Of hostile text the
 // worst found is 66 and 180 (spaces), so 1 MB takes 0.1 s, as half of it is not merged. Time is linear in the length of the
 // text, whatever it is. `weir bench tokens` measures it inside Envoy, with all that belongs to it: JSON escapes, and text

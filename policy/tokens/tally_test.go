@@ -68,10 +68,11 @@ func TestTallies(t *testing.T) {
 	lines.Buffer(nil, 1<<26)
 	for lines.Scan() {
 		var x struct {
-			Kind string         `json:"kind"`
-			Text string         `json:"text,omitempty"`
-			N    map[string]int `json:"n"`
-			X    tally          `json:"x"`
+			Kind   string         `json:"kind"`
+			Source string         `json:"source"`
+			Text   string         `json:"text,omitempty"`
+			N      map[string]int `json:"n"`
+			X      tally          `json:"x"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
 			t.Fatal(err)

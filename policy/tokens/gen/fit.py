@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the factors of the families:  fit.py <train tallies> <held tallies> [<factors.go>]
+"""Fits the factors of the families:  fit.py <train tallies> <held tallies> [<factors.go>] [-v] [-cross]
 
 Each family's factors are those of least relative error over the training texts, each kind weighing the same, none below 0 and
 pulled a little towards 1 for tokens and 0 for lengths, so that a class that is rare stays plausible. Large errors count less
 (Huber): a few odd texts must not bend the rest.
 """
-import json, sys
+import json, sys, zlib
 import numpy as np
 from scipy.optimize import lsq_linear
 
@@ -53,6 +53,21 @@ def errors(docs, b, truth):
     return e.mean(), np.median(abs(e)), np.percentile(abs(e), 95)
 
 
+def cross(docs, truth, folds=3):
+    """What a fit without a text's source makes of it, all kinds weighing the same: median and 95th percentile of the error."""
+    docs = [d for d in docs if d["kind"] != "th"]
+    fold = [zlib.crc32((d["kind"] + ":" + (d["source"] or str(i))).encode()) % folds for i, d in enumerate(docs)]
+    e = np.zeros(len(docs))
+    for k in range(folds):
+        b = fit([d for d, f in zip(docs, fold) if f != k], [truth])
+        for i in np.flatnonzero(np.array(fold) == k):
+            e[i] = abs(np.dot(docs[i]["x"], b) / docs[i]["n"][truth] - 1) * 100
+    kinds = [d["kind"] for d in docs]
+    order = np.argsort(e)
+    share = np.cumsum(np.array([1 / kinds.count(k) for k in kinds])[order])
+    return [e[order][np.searchsorted(share, q * share[-1])] for q in (.5, .95)]
+
+
 ENGLISH = ("chat_en", "prose_en", "code", "json", "yaml", "tool_schema", "logs", "stacktrace", "markdown_table", "latex_math", "csv")
 out = {}
 for fam, truths in FAMILIES.items():
@@ -62,6 +77,8 @@ for fam, truths in FAMILIES.items():
         h = rows["held"]
         en = [d for d in h if d["kind"] in ENGLISH]
         print(f"{fam:9} {t:15} train %5.1f %5.1f %5.1f" % errors(rows["train"], b, t), "  held %5.1f %5.1f %5.1f" % errors(h, b, t), "  English, code, data %5.1f %5.1f %5.1f" % errors(en, b, t))
+        if len(truths) == 1 and "-cross" in sys.argv:
+            print("      other sources: %.1f %.1f" % tuple(cross(rows["train"], t)))
         if len(truths) == 1 and "-v" in sys.argv:
             print("     ", ", ".join(f"{k} %.0f/%.0f/%.0f" % errors([d for d in h if d["kind"] == k], b, t) for k in dict.fromkeys(d["kind"] for d in h)))
 if len(sys.argv) > 3 and sys.argv[3].endswith(".go"):
