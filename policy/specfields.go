@@ -11,7 +11,7 @@ func (s *Spec) fields() []field {
 		{"classes", named(&s.Classes)}, {"routes", list(&s.Routes)}, {"output", &s.Output}, {"families", named(&s.Families)},
 		{"prices", named(&s.Prices)}, {"weights", named(&s.Weights)}, {"body", &s.Body}, {"settle", &s.Settle},
 		{"queue", &s.Queue}, {"degrade", named(&s.Degrade)}, {"fanout", &s.Fanout}, {"hints", &s.Hints},
-		{"explain", &s.Explain}, {"endpoints", maybe(&s.Endpoints)}, {"slots", &s.Slots}, {"fleet", &s.Fleet},
+		{"log", &s.Log}, {"explain", &s.Explain}, {"endpoints", maybe(&s.Endpoints)}, {"slots", &s.Slots}, {"fleet", &s.Fleet},
 	}
 }
 
@@ -109,6 +109,10 @@ func (s *SettleSpec) fields() []field {
 
 func (s *QueueSpec) fields() []field {
 	return []field{{"entries", &s.Entries}, {"bytes", &s.Bytes}}
+}
+
+func (s *LogSpec) fields() []field {
+	return []field{{"admit", &s.Admit}, {"deny", &s.Deny}, {"access", &s.Access}}
 }
 
 func (s *FanoutSpec) fields() []field {
