@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package brotli decompresses brotli (RFC 7932), and does no more than that. (RATIONALE.md, "Why readers of our own?")
+// Package brotli decompresses brotli (RFC 7932), and does no more than that. (RATIONALE.md, "Why readers of zstd and brotli of our own?")
 package brotli
 
 import (
@@ -25,7 +25,7 @@ type Reader struct {
 	given  int    // of out
 	total  int    // bytes decompressed
 	window int    // 0: not known yet
-	work   int    // that may still be done on codes
+	work   int    // that may still be done on codes, beside what total allows for
 
 	last    bool // the meta-block is the last
 	raw     bool // and not compressed
@@ -44,8 +44,8 @@ type Reader struct {
 	scratch                      [numCommands]uint8
 }
 
-// NewReader begins a stream. work bounds what it may cost beside what comes out: a code takes longer to make than the few bytes
-// that it is written in take to read. A body that was compressed at once needs some 10,000 for each 64 KiB.
+// NewReader begins a stream. work bounds what its codes may cost beside what comes out: one takes longer to make than the few
+// bytes that it is written in take to read. What comes out allows for more, see spend.
 func NewReader(in io.Reader, work int) *Reader {
 	return &Reader{bits: bitReader{in: in}, work: work, ring: [4]int{4, 11, 15, 16}}
 }
@@ -78,9 +78,10 @@ func (r *Reader) trim() {
 	}
 }
 
-// spend accounts for work.
+// spend accounts for work, about an entry of a table each. What was compressed at once needs one for every fourth byte of text,
+// and for nearly every byte of numbers.
 func (r *Reader) spend(work int) error {
-	if r.work -= work; r.work < 0 {
+	if r.work -= work; r.work+r.total < 0 {
 		return ErrCorrupt
 	}
 	return nil

@@ -21,9 +21,6 @@ const (
 
 // command reads what comes next: literals, and then a copy.
 func (r *Reader) command() error {
-	if err := r.spend(1); err != nil {
-		return err
-	}
 	r.enter(&r.commands)
 	c := r.commands.codes[r.commands.current].decode(&r.bits)
 	cell := cells[c>>6]

@@ -87,6 +87,9 @@ func (r *Reader) word(id int) error {
 	}
 	r.left -= n
 	r.total += n
+	if n == 0 { // which may take no bits
+		return r.spend(1)
+	}
 	return nil
 }
 
