@@ -133,7 +133,7 @@ func TestDictionary(t *testing.T) {
 			if id >= n && id%97 != 0 && id>>wordBits[length] != upperFirst && id%n > 2 {
 				continue
 			}
-			r := Reader{length: length, left: 1 << 10}
+			r := Reader{length: length, left: 1 << 10, work: 1}
 			if err := r.word(id); err != nil {
 				t.Fatal(err)
 			}
