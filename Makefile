@@ -15,7 +15,7 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check race bench tokens-report fuzz soak vuln clean
