@@ -27,9 +27,12 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			contentType = h[1]
 		case h[0] == "content-encoding":
 			encoding = h[1]
-		case strings.HasPrefix(h[0], "x-weir-"):
+		case strings.HasPrefix(h[0], "x-weir-"), h[0] == noRetry && s.attempts.ticket != 0:
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
+	}
+	if s.phase == sent {
+		s.hear(headers)
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
@@ -53,6 +56,9 @@ func (s *Stream) ResponseBody(size int, end bool) (a Action) {
 	defer s.guardAnswer("response_body")
 	if s.phase != sent {
 		return Continue
+	}
+	if s.refusal != nil {
+		s.hearBody(size)
 	}
 	var chunk []byte
 	if size > 0 && s.answer.Reads() {
@@ -91,6 +97,7 @@ func (s *Stream) ResponseTrailers() (a Action) {
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.leave() // who waits and goes is never sent
+	s.dropTicket()
 	s.settle(false)
 	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
@@ -105,7 +112,9 @@ func (s *Stream) settle(complete bool) {
 		return
 	}
 	s.phase = settled
-	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.charge(complete))
+	actual := s.charge(complete)
+	s.heed()
+	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, actual)
 }
 
 // charge is what the call counts as. If it fails, the call counts as reserved: what it holds is given back in any case.

@@ -76,7 +76,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	model, _ := s.provider.Models.Lookup(q.Model)
 	s.rating = p.Rating(q.Model)
 	var path policy.Path
-	p.Path(&path, model, &caller)
+	p.Path(&path, s.gated(model), &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
 	}
@@ -100,7 +100,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.vm.countDenied(metricShadow, &d.Shadow)
 	}
 	if d.Verdict == policy.Deny {
-		if s.class.OnLimit == policy.OnLimitQueue && (d.Refusal.Reason == policy.LimitExceeded || d.Refusal.Reason == policy.QuotaExhausted) {
+		if s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
 			w := s.waits(path, cost, q, caller)
 			w.refusal = d.Refusal
 			return s.stand(now, model, w)
@@ -171,6 +171,7 @@ func (s *Stream) retries() int64 {
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
+	s.issueTicket()
 	s.rewrite()
 	return s.admit(sent)
 }

@@ -23,6 +23,7 @@ type Host interface {
 	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
+	SetResponseHeader(name, value string)
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing
@@ -32,6 +33,7 @@ type Host interface {
 	SetTick(d time.Duration) // how often [VM.Tick] is called; whole milliseconds
 
 	Property(path ...string) string // empty if it is not there
+	SetState(name, value string)    // a property of the stream that its attempts see, too
 	Reply(status int, headers [][2]string, body []byte)
 
 	Add(m *Metric, n int64) // adds to a counter; n is above 0

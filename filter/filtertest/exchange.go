@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,10 +37,12 @@ type Exchange struct {
 	Received []byte      // of the answer's body, as it reaches the caller
 	Buffered int         // the most bytes that were ever held
 	Held     bool        // a piece of the answer was held back
+	Attempts int         // so far
 
 	worker     *Worker
 	request    Request
 	callbacks  callbacks
+	attempt    attemptCallbacks
 	buffer     []byte
 	chunk      []byte // of the answer
 	answer     [][2]string
@@ -69,7 +72,7 @@ func (w *Worker) Start(r Request) *Exchange {
 	if r.Method == "" {
 		r.Method = "POST"
 	}
-	x := &Exchange{worker: w, request: r, properties: r.Properties}
+	x := &Exchange{worker: w, request: r, properties: maps.Clone(r.Properties)}
 	x.Headers = append([][2]string{{":method", r.Method}, {":path", r.Path}, {":authority", "weir"}, {":scheme", "http"}}, r.Headers...)
 	if r.Body != nil && r.Chunks == nil && !has(r.Headers, "content-length") {
 		x.Headers = append(x.Headers, [2]string{"content-length", strconv.Itoa(len(r.Body))})
@@ -181,6 +184,17 @@ func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, n
 
 func (x *Exchange) setRequest(name, value string) {
 	x.Headers = append(without(x.Headers, name), [2]string{name, value})
+}
+
+func (x *Exchange) setResponse(name, value string) {
+	x.answer = append(without(x.answer, name), [2]string{name, value})
+}
+
+func (x *Exchange) setState(name, value string) {
+	if x.properties == nil {
+		x.properties = map[string]string{}
+	}
+	x.properties[name] = value
 }
 
 func (x *Exchange) removeResponse(name string) { x.answer = without(x.answer, name) }

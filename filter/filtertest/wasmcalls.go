@@ -37,8 +37,11 @@ func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size
 
 func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, nameSize, value, valueSize uint32) uint32 {
 	g := m.guest(mod)
-	if which == mapRequestHeaders {
+	switch which {
+	case mapRequestHeaders:
 		g.w.current.setRequest(g.string(name, nameSize), g.string(value, valueSize))
+	case mapResponseHeaders:
+		g.w.current.setResponse(g.string(name, nameSize), g.string(value, valueSize))
 	}
 	return statusOK
 }
@@ -93,6 +96,12 @@ func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr
 		return statusNotFound
 	}
 	return g.give([]byte(v), ptr, size)
+}
+
+func (m *Module) setProperty(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	g.w.current.setState(strings.TrimRight(g.string(path, pathSize), "\x00"), g.string(ptr, size))
+	return statusOK
 }
 
 // Metric ids are indexes into this list, one for each VM in Envoy, one for all here.

@@ -112,6 +112,10 @@ func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBod
 
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
 
+func (host) SetResponseHeader(name, value string) {
+	_ = proxywasm.ReplaceHttpResponseHeader(name, value)
+}
+
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
 
 func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
@@ -131,6 +135,8 @@ func (host) Property(path ...string) string {
 	}
 	return string(b)
 }
+
+func (host) SetState(name, value string) { _ = proxywasm.SetProperty([]string{name}, []byte(value)) }
 
 func (host) Reply(status int, headers [][2]string, body []byte) {
 	_ = proxywasm.SendHttpResponse(uint32(status), headers, body, -1)
