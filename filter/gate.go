@@ -34,6 +34,10 @@ type gateState struct {
 	limits [8]knownLimit
 }
 
+func (st *gateState) bytes() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(st)), unsafe.Sizeof(*st))
+}
+
 // A knownLimit is one that the provider's headers have told.
 type knownLimit struct {
 	dimension feedback.Dimension
@@ -94,11 +98,10 @@ func (p *pool) change(v *VM, now int64, f func(*gateState)) {
 		is := was
 		f(&is)
 		p.conclude(&is, now)
-		if is == was {
+		if string(is.bytes()) == string(was.bytes()) {
 			return
 		}
-		size := unsafe.Sizeof(is)
-		if !v.host.Set(key, unsafe.Slice((*byte)(unsafe.Pointer(&is)), size), cas) {
+		if !v.host.Set(key, is.bytes(), cas) {
 			continue
 		}
 		if is.set != was.set {
