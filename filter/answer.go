@@ -99,6 +99,7 @@ func (s *Stream) Done() {
 	s.leave() // who waits and goes is never sent
 	s.dropTicket()
 	s.settle(false)
+	s.writeLog()
 	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
 		s.phase = done
@@ -112,9 +113,9 @@ func (s *Stream) settle(complete bool) {
 		return
 	}
 	s.phase = settled
-	actual := s.charge(complete)
+	s.logged.charged = s.charge(complete)
 	s.heed()
-	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, actual)
+	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.logged.charged)
 }
 
 // charge is what the call counts as. If it fails, the call counts as reserved: what it holds is given back in any case.
@@ -136,6 +137,7 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 		s.learn(u)
 	}
 	s.vm.countEnding(o.Ending, source)
+	s.logged.ending, s.logged.source = o.Ending, source
 	if !s.call.API.Metered() {
 		return policy.Cost{Requests: c.Requests, Retries: min(c.Requests, actual.Retries)}
 	}

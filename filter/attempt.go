@@ -38,7 +38,7 @@ func (s *Stream) issueTicket() {
 	}
 	s.attempts.ticket = rand.Uint64() | 1
 	s.vm.tickets[s.attempts.ticket] = s
-	s.vm.host.SetState(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
+	s.vm.host.SetProperty(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
 }
 
 // dropTicket ends that.
@@ -153,9 +153,11 @@ func (s *Stream) again() (a Action) {
 	if s.plugin.policy.Uses(policy.TierTree) {
 		cost.Retries = 1
 	}
+	s.logged.attempt = max(s.logged.attempt, 1) + 1
 	d := s.vm.ledger.Reserve(now, path, cost, &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
+		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
 		return s.deny(&d.Refusal, &policy.Caller{})

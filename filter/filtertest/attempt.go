@@ -19,7 +19,7 @@ func (p *Process) CountAttempts() error {
 // caller.
 func (x *Exchange) Attempt() (sent bool) {
 	x.Attempts++
-	x.setState("upstream.request_attempt_count", string([]byte{byte(x.Attempts), 0, 0, 0, 0, 0, 0, 0}))
+	x.setProperty("upstream.request_attempt_count", string([]byte{byte(x.Attempts), 0, 0, 0, 0, 0, 0, 0}))
 	x.attempt = x.worker.vm.attempt(x)
 	held := false
 	x.run(func() { held = x.attempt.requestHeaders(len(x.Headers)) })

@@ -3,7 +3,7 @@
 package filtertest
 
 import (
-	"maps"
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -49,6 +49,7 @@ type Exchange struct {
 	holding    bool // headers are held
 	closed     bool
 	properties map[string]string
+	state      map[string]string
 }
 
 // Open sends a request through a worker as far as it goes: until it has left, is answered, or is held.
@@ -72,7 +73,7 @@ func (w *Worker) Start(r Request) *Exchange {
 	if r.Method == "" {
 		r.Method = "POST"
 	}
-	x := &Exchange{worker: w, request: r, properties: maps.Clone(r.Properties)}
+	x := &Exchange{worker: w, request: r, properties: r.Properties}
 	x.Headers = append([][2]string{{":method", r.Method}, {":path", r.Path}, {":authority", "weir"}, {":scheme", "http"}}, r.Headers...)
 	if r.Body != nil && r.Chunks == nil && !has(r.Headers, "content-length") {
 		x.Headers = append(x.Headers, [2]string{"content-length", strconv.Itoa(len(r.Body))})
@@ -178,7 +179,21 @@ func (x *Exchange) Upstream(name string) string {
 	return ""
 }
 
-func (x *Exchange) property(path ...string) string { return x.properties[strings.Join(path, ".")] }
+// FilterState gives what the filter left for the access log.
+func (x *Exchange) FilterState(name string) string { return x.state[name] }
+
+func (x *Exchange) setProperty(name, value string) {
+	if x.state == nil {
+		x.state = map[string]string{}
+	}
+	x.state[name] = value
+}
+
+// property reads what Envoy knows, or else what the filter itself has set.
+func (x *Exchange) property(path ...string) string {
+	name := strings.Join(path, ".")
+	return cmp.Or(x.properties[name], x.state[name])
+}
 
 func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, name) }
 
@@ -188,13 +203,6 @@ func (x *Exchange) setRequest(name, value string) {
 
 func (x *Exchange) setResponse(name, value string) {
 	x.answer = append(without(x.answer, name), [2]string{name, value})
-}
-
-func (x *Exchange) setState(name, value string) {
-	if x.properties == nil {
-		x.properties = map[string]string{}
-	}
-	x.properties[name] = value
 }
 
 func (x *Exchange) removeResponse(name string) { x.answer = without(x.answer, name) }

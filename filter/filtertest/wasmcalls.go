@@ -100,7 +100,7 @@ func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr
 
 func (m *Module) setProperty(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
-	g.w.current.setState(strings.TrimRight(g.string(path, pathSize), "\x00"), g.string(ptr, size))
+	g.w.current.setProperty(g.string(path, pathSize), g.string(ptr, size))
 	return statusOK
 }
 
