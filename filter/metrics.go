@@ -40,6 +40,7 @@ type decisionKey struct {
 	reason    policy.Reason
 	tier      policy.Tier
 	dimension policy.Dimension
+	limited   bool // by a limit
 }
 
 // Names of metrics; docs/reference.md explains each.
@@ -70,7 +71,7 @@ func (v *VM) countQueued() {
 
 // countDenied counts a refusal: the name, with why as labels.
 func (v *VM) countDenied(name string, r *policy.Refusal) {
-	k := decisionKey{name, r.Reason, r.Tier, r.Dimension}
+	k := decisionKey{name, r.Reason, r.Tier, r.Dimension, r.Limit > 0}
 	m := v.metrics.denied[k]
 	if m == nil {
 		m = v.newMetric(k.label())
@@ -100,6 +101,9 @@ func (v *VM) newMetric(name string) *Metric {
 
 func (k decisionKey) label() string {
 	n := k.name + ".decision." + policy.Deny.String() + ".reason." + k.reason.String()
+	if !k.limited {
+		return n
+	}
 	switch k.reason {
 	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()

@@ -46,6 +46,15 @@ func (g *Gate) refusal(now int64, t Tier) Refusal {
 	return Refusal{Reason: g.Why, Tier: t, Wait: time.Duration(g.Until - now)}
 }
 
+// Gated says whether it was a closed gate that refused, whatever came of it.
+func (r *Refusal) Gated() bool {
+	switch r.Reason {
+	case ProviderCooling, QuotaExhausted, QueueFull, QueueTimeout:
+		return r.Limit == 0
+	}
+	return false
+}
+
 // A cutLimit is a limit with its rate cut, kept so that it is made once.
 type cutLimit struct {
 	of   *Limit

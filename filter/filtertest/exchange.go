@@ -123,7 +123,7 @@ func (x *Exchange) run(callback func()) {
 	x.worker.current = x
 	replied := x.Reply
 	callback()
-	if x.Reply != nil && replied == nil {
+	if x.Reply != nil && replied == nil && !x.closed {
 		x.answer = [][2]string{{":status", strconv.Itoa(x.Reply.Status)}}
 		x.callbacks.responseHeaders(1, len(x.Reply.Body) == 0)
 		if len(x.Reply.Body) > 0 {
