@@ -194,6 +194,8 @@ func (s *Stream) admit(as phase) Action {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
 			h.RemoveRequestHeader(kv[0])
+		case kv[0] == baggageHeader && s.plugin.baggage:
+			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
 		}

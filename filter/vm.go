@@ -90,6 +90,7 @@ type Plugin struct {
 	lines     map[lineKey]*line
 	budget    queue.Counter // of all lines
 	identity  []string      // header names that must not come twice and do not leave
+	baggage   bool          // so does the baggage
 	pools     map[*policy.Model]*pool
 }
 
@@ -127,6 +128,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		p.providers[pr] = d
 	}
 	p.makePools()
+	p.baggage = usesBaggage(&compiled.Who)
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
 	}

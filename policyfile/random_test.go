@@ -192,7 +192,7 @@ func sources(t *rapid.T) (list []policy.Source) {
 	for range rapid.IntRange(0, 3).Draw(t, "sources") {
 		list = append(list, rapid.SampledFrom([]policy.Source{
 			{Kind: policy.FromHeader, Arg: "x-tenant"}, {Kind: policy.FromBody, Arg: "metadata.user_id"}, {Kind: policy.FromAPIKey},
-			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID},
+			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID}, {Kind: policy.FromBaggage, Arg: "tree"},
 		}).Draw(t, "source"))
 	}
 	if name := rapid.SampledFrom([]string{"", "null", "ü"}).Draw(t, "default"); name != "" {
