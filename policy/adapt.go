@@ -7,11 +7,8 @@ func (c *compiler) adapt(path string, a AdaptSpec) AdaptSpec {
 	if a.Decrease < 0 || a.Decrease >= 1 {
 		c.add(Join(path, "decrease"), "write 0.7: a refusal leaves 70% of the rate", "%v is not between 0 and 1", a.Decrease)
 	}
-	if a.Floor > Whole || a.Ceiling > 0 && a.Floor > a.Ceiling {
+	if a.Ceiling > 0 && a.Floor > a.Ceiling {
 		c.add(Join(path, "floor"), "write 10%", "above the ceiling")
-	}
-	if a.Ceiling > Whole {
-		c.add(Join(path, "ceiling"), "write 100%, and a higher limit if the provider gives more", "above the limit itself")
 	}
 	a.Climb = c.oneOf(Join(path, "climb"), a.Climb, "steady", "steady", "fast")
 	return a

@@ -67,6 +67,9 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	for name, p := range s.Providers {
 		p.Cluster = map[bool]string{true: "c", false: ""}[p.Upstream == ""]
 		p.Prefix = fmt.Sprintf("/p%d", len(name)*100+strings.Index(strings.Join(names, " "), name))
+		a := &p.Adapt
+		a.Decrease, a.Climb = min(a.Decrease, 0.9), map[bool]string{true: "fast"}[a.Climb != ""]
+		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
 		s.Providers[name] = p
 	}
 	for _, tree := range s.Limits.Tree {
