@@ -33,6 +33,9 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	}
 	if s.phase == sent {
 		s.hear(headers)
+		if s.enough() {
+			s.vm.host.SetResponseHeader("x-should-retry", "false")
+		}
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)

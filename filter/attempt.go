@@ -29,6 +29,7 @@ type attempts struct {
 	n       int
 	status  int // of the last one, 0 if it has none yet
 	verdict feedback.Verdict
+	retry   bool // the request is a retry itself
 }
 
 // issueTicket lets the stream's attempts find it.
@@ -36,7 +37,7 @@ func (s *Stream) issueTicket() {
 	if !s.vm.attempts || !s.provider.Attempts {
 		return
 	}
-	s.attempts.ticket = rand.Uint64() | 1
+	s.attempts.ticket, s.attempts.retry = rand.Uint64()|1, s.isRetry()
 	s.vm.tickets[s.attempts.ticket] = s
 	s.vm.host.SetProperty(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
 }
@@ -47,6 +48,16 @@ func (s *Stream) dropTicket() {
 		delete(s.vm.tickets, s.attempts.ticket)
 		s.attempts.ticket = 0
 	}
+}
+
+// isRetry says whether the caller has sent the request before.
+func (s *Stream) isRetry() bool {
+	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
+		if v := s.header(h.name); v != "" && v != h.first {
+			return true
+		}
+	}
+	return false
 }
 
 // An Attempt is one of the times that Envoy sends a request.
@@ -115,11 +126,14 @@ func (a *Attempt) ResponseHeaders() Action {
 		s.pool.refused(a.vm, now, s.reservation.At(), v, false)
 		s.verdict = v
 	}
-	if !v.Retry || v.Wait > maxRetryWait {
+	if !v.Retry || v.Wait > maxRetryWait || s.attempts.retry {
 		h.SetResponseHeader(noRetry, "true")
 	}
 	return Continue
 }
+
+// enough says whether the answer is the last one that Envoy got of several: it is not for the caller's library to start anew.
+func (s *Stream) enough() bool { return s.attempts.n > 1 && s.status >= 400 }
 
 const (
 	// noRetry keeps Envoy from sending again what was answered with it, unless its retry_on says envoy-ratelimited.

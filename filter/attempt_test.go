@@ -112,6 +112,39 @@ func TestAttemptsThatMakeNoSense(t *testing.T) {
 	})
 }
 
+// A request is not sent again by two: who comes again gets no more than one attempt, and a library is told not to come again where
+// Envoy has tried.
+func TestRetriesDoNotMultiply(t *testing.T) {
+	both(t, 1, attemptPolicy, func(t *testing.T, p *filtertest.Process) {
+		if err := p.CountAttempts(); err != nil {
+			t.Fatal(err)
+		}
+		told := func(x *filtertest.Exchange) (value string) {
+			x.Respond(503, true)
+			for _, h := range x.AnswerHeaders() {
+				if h[0] == "x-should-retry" {
+					value = h[1]
+				}
+			}
+			x.Close()
+			return value
+		}
+		x := withTree(p, 0, "openai", "a", "t")
+		if !x.Attempt() || !x.Fails(503) || !x.Attempt() || !x.Fails(503) || told(x) != "false" {
+			t.Error("after two attempts the library is not told to leave it")
+		}
+		if x = withTree(p, 0, "openai", "a", "t"); !x.Attempt() || !x.Fails(503) || told(x) != "" {
+			t.Error("after one attempt the library decides")
+		}
+		r := request("/openai/v1/chat/completions", "a", `{"model":"gpt-4o","max_tokens":92,"messages":[]}`)
+		r.Headers = append(r.Headers, [2]string{"x-stainless-retry-count", "1"})
+		if x = p.Worker(0).Open(r); !x.Attempt() || x.Fails(503) {
+			t.Error("Envoy may send a library's retry again")
+		}
+		x.Close()
+	})
+}
+
 // Whatever attempts come to, nothing is held or charged beside what was sent.
 func TestAttemptsAreConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

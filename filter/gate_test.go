@@ -176,3 +176,40 @@ func TestLimitsAreShown(t *testing.T) {
 		}
 	})
 }
+
+// A pool that is open costs a request no host call more than its limits do.
+func TestOpenGatesCostNothing(t *testing.T) {
+	p, err := filtertest.NewProcess(nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Configure([]byte(gatePolicy)); err != nil {
+		t.Fatal(err)
+	}
+	p.Sleep(2 * time.Second) // the worker looks after its pools
+	calls := 0
+	p.Fail = func(call string) bool {
+		if strings.HasSuffix(call, "shared_data") {
+			calls++
+		}
+		return false
+	}
+	list := func(provider string) *filtertest.Exchange { // a call of which nothing is counted but that it was there
+		calls = 0
+		return p.Worker(0).Open(filtertest.Request{Method: "GET", Path: "/" + provider + "/v1/models"})
+	}
+	for provider, want := range map[string]int{"deaf": 2, "free": 0} {
+		x := list(provider)
+		if !x.Sent || calls != want {
+			t.Errorf("%s: %d accesses to shared data, want %d: %+v", provider, calls, want, x.Reply)
+		}
+	}
+	p.Fail = nil
+	refuseCall(t, callAs(p.Worker(0), "free", "hasty"), 429, "", [2]string{"retry-after", "1"})
+	p.Sleep(3 * time.Second)
+	p.Fail = func(call string) bool { calls++; return false }
+	if x := list("free"); !x.Sent || calls != 1 {
+		t.Errorf("after it was closed: %d host calls, one for the headers is enough", calls)
+	}
+}
