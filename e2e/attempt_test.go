@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,7 +25,9 @@ providers:
   tool: {upstream: "UPSTREAM", dialect: generic}
   dead: {upstream: "http://127.0.0.1:1", dialect: openai}
 limits:
-  tree: {default: {calls: 6, retries: 2, ttl: 10m}}
+  tree: {default: {calls: 6, retries: 2, in_flight: 3, ttl: 10m}}
+  tool: {search: {rph: 2, burst: 100%}, tool: {rph: 12, burst: 100%}, default: {rph: 1_000}}
+who: {tree: [header x-request-tree, baggage weir.tree, trace-id]}
 `
 
 // A script is a provider that answers as the request says, each attempt after the other, and keeps what came.
@@ -41,6 +44,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := len(s.came[name])
 	s.came[name] = append(s.came[name], r.Header.Clone())
 	s.mu.Unlock()
+	if wait, err := time.ParseDuration(r.Header.Get("x-script-wait")); err == nil {
+		time.Sleep(wait)
+	}
 	list := strings.Split(answers, ",")
 	status, wait, _ := strings.Cut(list[min(n, len(list)-1)], "/")
 	code, _ := strconv.Atoi(status)
@@ -116,6 +122,45 @@ func TestEnvoysAttempts(t *testing.T) {
 	}
 	if write("write") != 503 || write("keyed", "idempotency-key", "k") != 200 {
 		t.Error("a write is sent again with a key only")
+	}
+
+	// A tool's limit holds for LLM calls that name it and for its own traffic, which needs to name nothing; what is not sent for
+	// one costs the others nothing.
+	name := func(tool string) string {
+		_, h := chat("openai", "tools", "200", "x-"+tool, "x-tool", tool)
+		return h.Get("x-weir-tier")
+	}
+	if got := strings.Join([]string{name("search"), name("search"), name("search"), name("other")}, ","); got != ",,tool," {
+		t.Errorf("a tool of two calls was refused by %q", got)
+	}
+	for i := range 20 { // some of them were used above
+		if status := write(fmt.Sprint("more", i), "idempotency-key", "k"); status == 429 && i < 3 {
+			t.Errorf("the tool's call %d is refused", i)
+		} else if i == 19 && status != 429 {
+			t.Errorf("the tool's limit does not hold: %d", status)
+		}
+	}
+
+	// The leaves of one tree, whoever names it how, run three at a time.
+	var wg sync.WaitGroup
+	var refused atomic.Int64
+	for i := range 6 {
+		wg.Go(func() {
+			by := []string{"baggage", "weir.tree=leaves", "x-request-tree", ""}
+			if i%2 == 0 {
+				by = []string{"x-request-tree", "leaves"}
+			}
+			status, h, err := ask("POST", "http://"+s.proxy+"/openai/v1/chat/completions", body, append(by, "x-script", "leaves=200", "x-script-wait", "500ms")...)
+			if status == 429 && h.Get("x-weir-dimension") == "in_flight" && h.Get("x-weir-tier") == "tree" {
+				refused.Add(1)
+			} else if status != 200 || err != nil {
+				t.Errorf("leaf %d: %d %v %v", i, status, h, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := refused.Load(); n != 3 {
+		t.Errorf("%d of six leaves at once were refused", n)
 	}
 
 	before := time.Now()

@@ -99,6 +99,9 @@ func checkMetrics(t *testing.T, s *stack, results map[string][]result) {
 			for _, a := range r.attempts {
 				want[a.reason]++
 			}
+			if len(r.attempts) > 0 {
+				want[""] += scenarios[i].envoys
+			}
 			if len(r.attempts) > 0 && (scenarios[i].used || scenarios[i].held) {
 				want[""]++
 			}
