@@ -11,60 +11,154 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A fan-out is admitted as a whole, or refused with the largest number that would be; branches take their part of it, and
-// what none has taken goes back.
+// A fan-out of several kinds of calls is admitted as a whole, or refused with the largest number that would be: of what the user
+// has, or else the tenant, half at most. Branches take their part of it, and what none has taken goes back.
 func TestFanout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := NewLimit(Enforce, rapid.Int64Range(1, 20).Draw(t, "in flight"),
 			NewMeter(MeterSpec{Dimension: TreeCalls, Kind: Stock, Limit: rapid.Int64Range(1, 40).Draw(t, "calls"), Window: time.Hour}))
-		tenant := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "tpm")}, MeterSpec{Dimension: RPM, Limit: rapid.Int64Range(1, 60).Draw(t, "rpm")})
-		world := func() (*Ledger, *Path) {
-			l := NewLedger(policytest.NewStore(), 1)
-			path := pathOf(map[Tier]*Limit{TierTree: tree, TierTenant: tenant}, map[Tier]string{})
-			var r Reservation
-			l.Reserve(1, path, Cost{Requests: 1, Input: 50}, &r)
-			return l, path
-		}
+		user := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "tpm")}, MeterSpec{Dimension: RPM, Limit: rapid.Int64Range(1, 60).Draw(t, "rpm")})
+		tool := meters(MeterSpec{Dimension: RPS, Limit: rapid.Int64Range(1, 30).Draw(t, "rps")})
+		provider := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "provider tpm")})
+		userTier := rapid.SampledFrom([]Tier{TierUser, TierTenant}).Draw(t, "who has limits")
+		llm := pathOf(map[Tier]*Limit{TierTree: tree, userTier: user, TierProvider: provider}, nil)
+		search := pathOf(map[Tier]*Limit{TierTool: tool, TierTree: tree, userTier: user}, nil)
 		each, n := Cost{Requests: 1, Input: rapid.Int64Range(0, 300).Draw(t, "input")}, rapid.Int64Range(1, 30).Draw(t, "branches")
-		l, path := world()
-		var res Reservation
-		d := l.ReserveFanout(1e9, path, each, n, &res)
-		k := int64(0) // the slow twin: one more as long as it goes
-		for ; k < n; k++ {
-			l, path := world()
+		tools := rapid.Int64Range(0, 30).Draw(t, "tool calls")
+		legs := []Leg{{Path: *llm, Each: each, Calls: n}}
+		if tools > 0 {
+			legs = append(legs, Leg{Path: *search, Each: Cost{Requests: 1}, Calls: tools})
+		}
+		world := func() *Ledger {
+			l := NewLedger(policytest.NewStore(), 1)
 			var r Reservation
-			if l.Reserve(1e9, path, each.Times(k+1), &r).Verdict != Admit {
-				break
+			l.Reserve(1, llm, Cost{Requests: 1, Input: 50}, &r)
+			return l
+		}
+		most, per := rapid.Int64Range(1, 40).Draw(t, "most"), rapid.IntRange(1, MaxPerTree).Draw(t, "per tree")
+		b := FanoutBounds{Most: most, TTL: time.Minute, PerTree: per}
+		l := world()
+		d := l.OpenFanout(1e9, FanoutID{1}, 7, legs, &b)
+		would := func(k int64) bool { // each limit asked by itself, in a world of its own
+			part := (tools*k + n - 1) / n
+			if k > most || part > most {
+				return false
 			}
+			all := each.Times(k)
+			all.Requests += part
+			for _, ask := range []struct {
+				tier  Tier
+				limit *Limit
+				cost  Cost
+			}{{TierTree, tree, all}, {userTier, user, all.Times(2)}, {TierTool, tool, Cost{Requests: part}}, {TierProvider, provider, each.Times(k)}} {
+				var r Reservation
+				if world().Reserve(1e9, pathOf(map[Tier]*Limit{ask.tier: ask.limit}, nil), ask.cost, &r).Verdict != Admit {
+					return false
+				}
+			}
+			return true
+		}
+		k := int64(0)
+		for k < n && would(k+1) {
+			k++
 		}
 		if d.Verdict == Admit != (k == n) || d.Verdict == Deny && (d.Fits != k || d.Refusal.Reason != FanoutRefused) {
-			t.Fatalf("%d branches: %v, %d would fit, want %d of %d", n, d.Verdict, d.Fits, k, n)
+			t.Fatalf("%d branches: %v, %d would fit, want %d of %d; %+v", n, d.Verdict, d.Fits, k, n, d.Refusal)
 		}
 		if d.Verdict == Deny {
-			return
+			l.Renew(2e9)
+			if d = l.OpenFanout(1e9, FanoutID{1}, 7, legs[:1], &b); d.Verdict == Deny {
+				return
+			}
+			legs, tools = legs[:1], 0
 		}
-		taken := rapid.Int64Range(0, n).Draw(t, "taken")
-		for range taken {
+		taken, searched := rapid.Int64Range(0, n).Draw(t, "taken"), rapid.Int64Range(0, tools).Draw(t, "searched")
+		for i := range taken + searched {
+			g := &legs[0]
+			if i >= taken {
+				g = &legs[1]
+			}
 			var branch Reservation
-			if !res.Split(each, &branch) {
+			if !l.JoinFanout(2e9, FanoutID{1}, 7, &g.Path, g.Each, &branch) {
 				t.Fatal("a branch found nothing left")
 			}
 			l.Settle(2e9, &branch, Cost{})
 		}
 		var more Reservation
-		if rest := each.Times(n - taken); res.Cost != rest || each != (Cost{}) && res.Split(rest.Times(2), &more) && taken < n {
-			t.Fatalf("%+v is left, want %+v", res.Cost, rest)
+		if l.JoinFanout(2e9, FanoutID{1}, 7, llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, 8, llm, Cost{Requests: 1}, &more) ||
+			l.JoinFanout(2e9, FanoutID{2}, 7, llm, Cost{Requests: 1}, &more) {
+			t.Fatal("a branch got what was not reserved for it")
 		}
-		l.Settle(3e9, &res, Cost{})
-		l.Renew(3e9)
+		l.Renew(62e9)
 		if l.InFlight() != 1 { // the one that was there before
 			t.Fatalf("%d in flight", l.InFlight())
 		}
-		var again Reservation
-		if l.ReserveFanout(3e9, path, each, n, &again).Verdict != Admit {
-			t.Fatal("what was given back is not there")
+		if d := l.OpenFanout(62e9, FanoutID{3}, 7, legs, &b); d.Verdict != Admit {
+			t.Fatalf("what was given back is not there: %+v", d)
 		}
 	})
+}
+
+// An owner has so many fan-outs open at once, whatever workers open them at the same time.
+func TestFanoutsPerTree(t *testing.T) {
+	path := pathOf(map[Tier]*Limit{TierTree: meters(MeterSpec{Dimension: RPM, Limit: 1000, BurstShare: Whole})}, nil)
+	legs := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 2}}
+	b := FanoutBounds{Most: 10, TTL: time.Minute, PerTree: 1}
+	orders := policytest.EveryOrder(2, func(choose func(n int) int) {
+		store := policytest.NewStore()
+		admitted := 0
+		worker := func(vm uint64) policytest.Worker {
+			return func(yield func()) {
+				l := NewLedger(yielding{store, yield}, vm)
+				if l.OpenFanout(1, FanoutID{byte(vm)}, 7, legs, &b).Verdict == Admit {
+					admitted++
+				}
+			}
+		}
+		policytest.Run(choose, worker(1), worker(2))
+		if admitted > 1 {
+			t.Fatal("two are open, one is allowed")
+		}
+		var r Reservation
+		l := NewLedger(store, 3)
+		if l.Reserve(2, path, Cost{Requests: 1000 - 2*int64(admitted)}, &r).Verdict != Admit {
+			t.Fatal("one that was refused keeps what it took")
+		}
+	})
+	t.Logf("%d orders", orders)
+	l := NewLedger(policytest.NewStore(), 1)
+	b.PerTree = 2
+	for i, want := range []Verdict{Admit, Admit, Deny} {
+		if d := l.OpenFanout(1, FanoutID{byte(i)}, 7, legs, &b); d.Verdict != want {
+			t.Errorf("%d: %+v", i, d)
+		}
+	}
+	if d := l.OpenFanout(1, FanoutID{9}, 8, legs, &b); d.Verdict != Admit {
+		t.Errorf("of another owner: %+v", d)
+	}
+	var r Reservation
+	for l.JoinFanout(2, FanoutID{0}, 7, path, Cost{Requests: 1}, &r) {
+		l.Settle(2, &r, Cost{Requests: 1})
+	}
+	if d := l.OpenFanout(3, FanoutID{4}, 7, legs, &b); d.Verdict != Admit {
+		t.Errorf("after one was used up: %+v", d)
+	}
+}
+
+// yielding lets others have their turn before each access.
+type yielding struct {
+	Store
+	yield func()
+}
+
+func (s yielding) Get(key string) ([]byte, uint32, bool) {
+	s.yield()
+	return s.Store.Get(key)
+}
+
+func (s yielding) Set(key string, value []byte, cas uint32) bool {
+	s.yield()
+	return s.Store.Set(key, value, cas)
 }
 
 // What a call costs in money is the exact sum, rounded up to a micro-dollar.
@@ -191,7 +285,8 @@ func TestFanoutOverWorkers(t *testing.T) {
 		other := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{TierTenant: "another"})
 		now, id := int64(time.Hour), FanoutID{1, 2, 3}
 		each, n := Cost{Requests: 1, Input: 100}, rapid.Int64Range(1, 20).Draw(t, "branches")
-		if d := ls[0].OpenFanout(now, id, path, each, n, 60e9); d.Verdict != Admit {
+		legs, owner := []Leg{{Path: *path, Each: each, Calls: n}}, Key(7)
+		if d := ls[0].OpenFanout(now, id, owner, legs, &FanoutBounds{Most: 20, TTL: time.Minute, PerTree: 1}); d.Verdict != Admit {
 			t.Fatalf("%+v", d)
 		}
 		type branch struct {
@@ -216,10 +311,10 @@ func TestFanoutOverWorkers(t *testing.T) {
 			default:
 				var b branch
 				b.worker = w
-				if ls[w].JoinFanout(now, id, other, each, &b.res) {
+				if ls[w].JoinFanout(now, id, owner, other, each, &b.res) {
 					t.Fatal("another caller took a branch")
 				}
-				if ls[w].JoinFanout(now, id, path, each, &b.res) {
+				if ls[w].JoinFanout(now, id, owner, path, each, &b.res) {
 					joined++
 					open = append(open, b)
 				} else if joined < n && now < int64(time.Hour)+60e9 {
@@ -248,7 +343,7 @@ func TestFanoutOverWorkers(t *testing.T) {
 		if joined == 0 && d.Verdict != Admit || d.Verdict == Deny && d.Refusal.Remaining < 10_000-used {
 			t.Fatalf("%d of 10000 are left, %d were used", d.Refusal.Remaining, used)
 		}
-		if ls[1].JoinFanout(now, id, path, each, &r) {
+		if ls[1].JoinFanout(now, id, owner, path, each, &r) {
 			t.Fatal("a branch after the end")
 		}
 	})

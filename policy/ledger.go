@@ -113,15 +113,26 @@ func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *
 	return true
 }
 
-// takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.
+// takeStep takes the cost from one bucket that was loaded and checked.
 func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservation, d *Decision) bool {
 	r := &l.loads[i]
+	at, ok := l.takeFrom(now, s, r, cost, cost, res.path.Shadow, d)
+	if ok {
+		res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
+		res.path.Len = i + 1
+	}
+	return ok
+}
+
+// takeFrom takes the cost from one bucket that was loaded, and checked to have what is needed. If others are faster, it loads and
+// checks anew.
+func (l *Ledger) takeFrom(now int64, s *Step, r *loaded, need, cost *Cost, shadow bool, d *Decision) (at int64, ok bool) {
 	for try := range maxTries {
 		if try > 0 {
 			l.load(now, s, r)
-			l.check(now, s, r, cost, res.path.Shadow, d)
+			l.check(now, s, r, need, shadow, d)
 			if d.Verdict != Admit {
-				return false
+				return 0, false
 			}
 		}
 		at := r.take(now, cost)
@@ -132,14 +143,12 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservatio
 			if s.Limit.InFlight > 0 {
 				l.addCalls(r.held, s, r.spill, cost.Requests)
 			}
-			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
-			res.path.Len = i + 1
-			return true
+			return at, true
 		}
 	}
 	d.Verdict = Deny
 	d.Refusal = Refusal{Reason: CASContention, Tier: s.Tier, Wait: time.Second}
-	return false
+	return 0, false
 }
 
 // take takes the cost from all meters and gives the time at which it counts.

@@ -31,7 +31,10 @@ var faults = []fault{
 	{"a batch of calls that outlives its time", "policy/ample.go", "now < s.expires && ", "", "TestBatchExpires"},
 	{"a tree's budget that never comes back", "policy/counter.go", "if c.closes > 0 && now >= c.closes {", "if false {", "TestTree"},
 	{"a fan-out told that one more fits", "policy/fanout.go", "\treturn low\n", "\treturn low + 1\n", "TestFanout"},
-	{"a fan-out that never ends", "policy/fanout.go", "if now < o.expires && f.left.Requests > 0 {", "if f.left.Requests > 0 {", "TestFanoutOverWorkers"},
-	{"a branch that takes nothing from its fan-out", "policy/fanout.go", "\t\tf.left = f.left.Minus(cost)\n", "", "TestFanoutOverWorkers"},
+	{"a fan-out that never ends", "policy/fanout.go", "if now < o.expires && calls > 0 {", "if calls > 0 {", "TestFanoutOverWorkers"},
+	{"a fan-out that takes all that the user has", "policy/fanoutjoint.go", "return c.Times(2)", "return c", "TestFanout"},
+	{"a fan-out that anybody may join", "policy/fanoutrecord.go", "f.id == id && f.owner == owner && f.left", "f.id == id && f.left", "TestFanout"},
+	{"fan-outs counted before they are published only", "policy/fanoutrecord.go", "if l.openOf(now, o.owner) <= perTree {", "if true {", "TestFanoutsPerTree"},
+	{"a branch that takes nothing from its fan-out", "policy/fanout.go", "\t\tg.left = g.left.Minus(cost)\n", "", "TestFanoutOverWorkers"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }
