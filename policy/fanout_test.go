@@ -85,7 +85,7 @@ func TestFanout(t *testing.T) {
 			l.Settle(2e9, &branch, Cost{})
 		}
 		var more Reservation
-		if l.JoinFanout(2e9, FanoutID{1}, 7, llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, 8, llm, Cost{Requests: 1}, &more) ||
+		if l.JoinFanout(2e9, FanoutID{1}, 7, llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, 6, llm, Cost{Requests: 1}, &more) ||
 			l.JoinFanout(2e9, FanoutID{2}, 7, llm, Cost{Requests: 1}, &more) {
 			t.Fatal("a branch got what was not reserved for it")
 		}
