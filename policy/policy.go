@@ -22,7 +22,8 @@ type Policy struct {
 	Families  Patterns[string]
 	Classes   []Class                        // the highest first; at least one
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
-	Since     int64                          // when it came into force, ns of the clock of decisions; set by who puts it there
+	Log       Log
+	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
