@@ -46,7 +46,7 @@ func InjectHint(api API, body []byte, text string) []byte {
 		return nil
 	}
 	if text != "" {
-		text = quote(HintMark + text)
+		text = Quote(HintMark + text)
 	}
 	switch api {
 	case Chat:
@@ -63,8 +63,8 @@ func InjectHint(api API, body []byte, text string) []byte {
 	return nil
 }
 
-// quote writes a JSON string.
-func quote(text string) string {
+// Quote writes a JSON string. Control characters are left out.
+func Quote(text string) string {
 	b := append(make([]byte, 0, len(text)+2), '"')
 	for _, c := range []byte(text) {
 		switch {

@@ -58,6 +58,9 @@ type Stream struct {
 	cutter *dialect.UsageCutter // takes it out again
 
 	logged logged
+
+	endpoint endpoint // of weir itself, that is asked for
+	hinted   hinted
 }
 
 // NewStream begins a stream, which the host knows by its id. Its memory is that of one that is done, if there is one.
@@ -82,6 +85,9 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 	path := s.scanHeaders()
 	s.path = path
 	s.noteHeaders()
+	if s.endpoint = endpointOf(path); s.endpoint != noEndpoint {
+		return s.openEndpoint(end)
+	}
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}

@@ -87,6 +87,9 @@ type Reservation struct {
 	ample bool
 }
 
+// Path is the buckets that it holds something on.
+func (r *Reservation) Path() *Path { return &r.path }
+
 // Reserve takes the cost from all buckets of the path, or from none. now is in ns of a clock that all workers share and
 // that does not go back. It fills res if it admits.
 func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {

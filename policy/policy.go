@@ -67,6 +67,9 @@ type envShare struct {
 	limit *Limit
 }
 
+// EndpointPrefix is the path under which weir answers itself.
+const EndpointPrefix = "/.weir"
+
 // Unknown is the name of who could not be identified: all of them share the key within their parent.
 const Unknown = "unknown"
 

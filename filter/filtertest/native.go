@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -92,6 +93,14 @@ func (h nativeHost) SetResponseBody(b []byte) { h.w.current.chunk = slices.Clone
 func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
 	return slices.Clone(h.w.current.answer)
+}
+
+func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
+
+func (h nativeHost) Random(to []byte) bool {
+	h.w.process.check("random")
+	_, err := rand.Read(to)
+	return err == nil
 }
 
 func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }
