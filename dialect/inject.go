@@ -96,7 +96,7 @@ func openEditor(body []byte) (e editor, ok bool) {
 // member is a member of the body, and the last one of those that have one of the keys; "" if there is none.
 func (e *editor) member(keys ...string) (value string) {
 	jsonwalk.Members(e.body[e.at:], func(key, v string) bool {
-		key = unescaped(key)
+		key = jsonwalk.Unescape(key)
 		for _, k := range keys {
 			if key == k {
 				value = v
@@ -222,7 +222,7 @@ func elements(list string, hint func(role, text string) bool) (items []string, o
 // roleAndText are who says a message, or a block of one, and what, as they are written.
 func roleAndText(item string) (role, text string) {
 	jsonwalk.Members(item, func(key, value string) bool {
-		switch unescaped(key) {
+		switch jsonwalk.Unescape(key) {
 		case "role":
 			role = value
 		case "content", "text":

@@ -149,7 +149,7 @@ func TestReserveRefuses(t *testing.T) {
 			{`{"branches":8,"provider":"openai","model":"m"}`, "bad_request", "input_tokens", 0},
 			{`{"branches":-1}`, "bad_request", "branches", 0}, {`{"branches":"8"}`, "bad_request", "branches", 0}, {`{"branches":1e3}`, "bad_request", "branches", 0},
 			{`{"max_token":8}`, "bad_request", "max_token", 0}, {`{"tools":[]}`, "bad_request", "tools", 0}, {`{"tools":{"x":1}}`, "bad_request", "tools", 0},
-			{`{"tools":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}}`, "bad_request", "tools", 0}, {`{"tools":{"search":{"calls":1,"n":2}}}`, "bad_request", "tools", 0},
+			{`{"tools":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}}`, "bad_request", "tools", 0}, {`{"tools":{"search":{"n":2}}}`, "bad_request", "tools", 0}, {`{"tools":{"":1}}`, "bad_request", "tools", 0}, {`{"branches":8}x`, "bad_request", "", 0},
 			{`{"model":"m"}`, "bad_request", "branches", 0}, {`{}`, "bad_request", "branches", 0}, {`{"branches":8`, "bad_request", "", 0}, {`[]`, "bad_request", "", 0},
 			{`{"user":"` + strings.Repeat("u", 17<<10) + `"}`, "body_too_large", "", 0},
 		} {

@@ -5,7 +5,6 @@ package filter
 import (
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/jsonwalk"
@@ -46,67 +45,58 @@ func (q *fanoutRequest) unit() string {
 // readFanout reads the body; wrong says what is wrong with it, and with which field.
 func readFanout(body []byte, who *policy.WhoSpec) (q *fanoutRequest, field, wrong string) {
 	q = &fanoutRequest{input: -1, output: -1}
-	fail := func(f, w string) bool {
-		field, wrong = f, w
-		return false
+	text := string(body) // what is read of it outlives the callback
+	v := jsonwalk.Parse(text)
+	if jsonwalk.Invalid(text) >= 0 || !v.IsObject() {
+		return q, "", "The body is no JSON object."
 	}
-	text := unsafe.String(unsafe.SliceData(body), len(body))
-	whole := jsonwalk.Members(text, func(key, value string) bool {
+	v.ForEach(func(key string, v jsonwalk.Value) bool {
 		ok := true
 		switch key {
 		case "model":
-			q.model, ok = word(value)
+			q.model, ok = v.Str(), v.Type() == jsonwalk.String
 		case "provider":
-			q.provider, ok = word(value)
+			q.provider, ok = v.Str(), v.Type() == jsonwalk.String
 		case "branches":
-			q.branches, ok = whole32(value)
+			ok = whole(v, &q.branches)
 		case "input_tokens":
-			q.input, ok = whole32(value)
+			ok = whole(v, &q.input)
 		case "max_tokens":
-			q.output, ok = whole32(value)
+			ok = whole(v, &q.output)
 		case "tools":
-			q.tools, ok = readTools(value)
+			ok = q.readTools(v)
 		default:
 			if !names(who, key) {
-				return fail(key, "Not known here: there are provider, model, branches, input_tokens, max_tokens and tools.")
+				field, wrong = key, "Not known here: there are provider, model, branches, input_tokens, max_tokens and tools."
 			}
 		}
-		return ok || fail(key, "Not what is read here: strings, whole numbers, and tools as {\"NAME\":8}, at most 7.")
+		if !ok {
+			field, wrong = key, `Not what is read here: strings, whole numbers, and at most 7 tools as {"NAME":8}.`
+		}
+		return wrong == ""
 	})
-	switch {
-	case wrong != "":
-	case !whole:
-		wrong = "The body is no JSON object."
-	case q.branches == 0 && len(q.tools) == 0:
+	if wrong == "" && q.branches == 0 && len(q.tools) == 0 {
 		field, wrong = "branches", "Say how many branches, or how many calls of which tools."
 	}
 	return q, field, wrong
 }
 
 // readTools reads {"NAME":8} and {"NAME":{"calls":8,"provider":"NAME"}}.
-func readTools(value string) (tools []toolCalls, ok bool) {
-	ok = jsonwalk.Members(value, func(name, v string) bool {
-		t, ok := toolCalls{}, false
-		if t.name, ok = word(`"` + name + `"`); !ok || t.name == "" {
-			return false
+func (q *fanoutRequest) readTools(v jsonwalk.Value) (ok bool) {
+	ok = v.IsObject()
+	v.ForEach(func(name string, v jsonwalk.Value) bool {
+		t := toolCalls{name: name}
+		calls := v
+		if v.IsObject() {
+			calls, t.provider = v.Get("calls"), v.Get("provider").Str()
 		}
-		if t.calls, ok = whole32(v); !ok {
-			ok = jsonwalk.Members(v, func(key, v string) (ok bool) {
-				switch key {
-				case "calls":
-					t.calls, ok = whole32(v)
-				case "provider":
-					t.provider, ok = word(v)
-				}
-				return ok
-			})
-		}
+		ok = ok && whole(calls, &t.calls) && name != "" && len(q.tools) < policy.MaxLegs-1
 		if t.calls > 0 {
-			tools = append(tools, t)
+			q.tools = append(q.tools, t)
 		}
-		return ok && len(tools) < policy.MaxLegs
+		return ok
 	})
-	return tools, ok
+	return ok
 }
 
 // names says whether a member of a body tells who asks.
@@ -122,20 +112,9 @@ func names(who *policy.WhoSpec, key string) bool {
 	return false
 }
 
-// word reads a JSON string.
-func word(raw string) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
-		return "", false
-	}
-	if strings.IndexByte(raw, '\\') >= 0 {
-		s, err := strconv.Unquote(raw)
-		return s, err == nil
-	}
-	return strings.Clone(raw[1 : len(raw)-1]), true
-}
-
-// whole32 reads a whole number that is not negative and has at most 32 bits.
-func whole32(raw string) (int64, bool) {
-	n, err := strconv.ParseUint(raw, 10, 32)
-	return int64(n), err == nil
+// whole reads a whole number that is not negative and has at most 32 bits.
+func whole(v jsonwalk.Value, to *int64) bool {
+	n, err := strconv.ParseUint(string(v), 10, 32)
+	*to = int64(n)
+	return err == nil
 }
