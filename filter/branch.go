@@ -14,12 +14,12 @@ const branchHeader = "x-weir-reservation"
 // isBranch says whether the request says that it was reserved.
 func (s *Stream) isBranch() bool { return s.header(branchHeader) != "" }
 
-// join takes a branch's part of the fan-out that it names. false: it is no branch, or none of this caller, or no more is left for
-// it; then it is a request like any other.
+// join takes a branch's part of the fan-out that it names. false: it is sent again and had its part, it is none of this caller, or no
+// more is left for it; then it is a request like any other.
 func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) bool {
 	name, n := s.headerOf(branchHeader)
 	var id policy.FanoutID
-	joined := n == 1 && len(name) == hex.EncodedLen(len(id))
+	joined := n == 1 && !s.isRetry() && len(name) == hex.EncodedLen(len(id))
 	if joined {
 		_, err := hex.Decode(id[:], []byte(name))
 		joined = err == nil && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)

@@ -87,8 +87,15 @@ func TestReservation(t *testing.T) {
 			}
 			x.Answer(400, "{}")
 		}
+		for _, again := range []string{"x-stainless-retry-count", "x-weir-retry"} {
+			x := branch(p.Worker(0), id, 100, [2]string{again, "1"})
+			if !x.Sent {
+				t.Errorf("%s: %+v", again, x.Reply)
+			}
+			x.Answer(400, "{}")
+		}
 		if n := p.Metric("weir_branches_total.source.reservation"); n != 0 {
-			t.Errorf("%d took a branch of somebody else's", n)
+			t.Errorf("%d took a branch that is not theirs", n)
 		}
 		p.Sleep(time.Second)
 		before := left(t, p.Worker(0), "user", "tokens")
@@ -110,22 +117,39 @@ func TestReservation(t *testing.T) {
 		for _, x := range append(open, ninth) {
 			x.Answer(200, `{"usage":{"prompt_tokens":8,"completion_tokens":2}}`)
 		}
-		if a, b := p.Metric("weir_branches_total.source.reservation"), p.Metric("weir_branches_total.source.limits"); a != 8 || b != 8 {
+		if a, b := p.Metric("weir_branches_total.source.reservation"), p.Metric("weir_branches_total.source.limits"); a != 8 || b != 10 {
 			t.Errorf("%d branches, %d that were none", a, b)
 		}
 		id = opened(t, p.Worker(1))
 		x := branch(p.Worker(0), id, 500)
 		x.Answer(200, `{"usage":{"prompt_tokens":8,"completion_tokens":2}}`)
 		p.Sleep(31 * time.Second)
-		if n := left(t, p.Worker(0), "tree", "calls"); n != 40-4-9-1 {
+		if n := left(t, p.Worker(0), "tree", "calls"); n != 40-6-9-1 {
 			t.Errorf("%v calls are left when the reservation has expired", n)
 		}
 		y := branch(p.Worker(0), id, 500)
-		if n := left(t, p.Worker(0), "tree", "calls"); !y.Sent || n != 40-4-9-1-1 {
+		if n := left(t, p.Worker(0), "tree", "calls"); !y.Sent || n != 40-6-9-1-1 {
 			t.Errorf("%v calls are left after one that names an expired one", n)
 		}
 		if n := p.Metric("weir_fanouts_total.decision.admit"); n != 2 {
 			t.Errorf("%d fan-outs", n)
+		}
+	})
+}
+
+// A branch goes at once though others wait for the pool: it has its place already.
+func TestBranchPassesTheQueue(t *testing.T) {
+	policy := `{"apiVersion":"weir/v1","trust":["all"],"classes":{"all":{"on_limit":"queue","wait":"2m"}},
+		"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rpm":"10","burst":"100%"}}}}}`
+	both(t, 2, policy, func(t *testing.T, p *filtertest.Process) {
+		x := p.Worker(0).Open(reserve(`{"model":"gpt-4o","branches":3,"input_tokens":20,"max_tokens":100}`))
+		id := field(t, x.Reply.Body, "reservation").(string)
+		for range 7 {
+			branch(p.Worker(0), "", 10)
+		}
+		waits, joins := branch(p.Worker(0), "", 10), branch(p.Worker(0), id, 10)
+		if waits.Sent || waits.Reply != nil || !joins.Sent {
+			t.Errorf("one that waits: %v, a branch: %v", waits.Sent, joins.Sent)
 		}
 	})
 }

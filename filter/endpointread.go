@@ -83,7 +83,7 @@ func readFanout(body []byte, who *policy.WhoSpec) (q *fanoutRequest, field, wron
 
 // readTools reads {"NAME":8} and {"NAME":{"calls":8,"provider":"NAME"}}.
 func (q *fanoutRequest) readTools(v jsonwalk.Value) (ok bool) {
-	ok = v.IsObject()
+	q.tools, ok = nil, v.IsObject()
 	v.ForEach(func(name string, v jsonwalk.Value) bool {
 		t := toolCalls{name: name}
 		calls := v
