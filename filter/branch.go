@@ -11,9 +11,6 @@ import (
 // branchHeader is where a branch of a fan-out says what it was reserved as.
 const branchHeader = "x-weir-reservation"
 
-// isBranch says whether the request says that it was reserved.
-func (s *Stream) isBranch() bool { return s.header(branchHeader) != "" }
-
 // join takes a branch's part of the fan-out that it names. false: it is sent again and had its part, it is none of this caller, or no
 // more is left for it; then it is a request like any other.
 func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) bool {

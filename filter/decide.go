@@ -90,7 +90,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	now, others := s.vm.host.Now(), s.others(model)
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && s.hinted.text == "" && !s.isBranch(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && s.hinted.text == "" && !s.branch; plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -99,7 +99,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
-	if s.isBranch() && s.join(now, &ask, &path, cost) {
+	if s.branch && s.join(now, &ask, &path, cost) {
 		s.vm.countAdmitted()
 		return s.send(q)
 	}
@@ -175,6 +175,7 @@ func (s *Stream) retries() int64 {
 	return 0
 }
 
+//go:noinline
 func (s *Stream) isRetry() bool {
 	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
 		if v := s.header(h.name); v != "" && v != h.first {

@@ -137,8 +137,8 @@ func TestReservation(t *testing.T) {
 	})
 }
 
-// A branch goes at once though others wait for the pool: it has its place already.
-func TestBranchPassesTheQueue(t *testing.T) {
+// A branch goes at once though others wait for the pool: it has its place already. Sent again it has none.
+func TestReservationPassesTheQueue(t *testing.T) {
 	policy := `{"apiVersion":"weir/v1","trust":["all"],"classes":{"all":{"on_limit":"queue","wait":"2m"}},
 		"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rpm":"10","burst":"100%"}}}}}`
 	both(t, 2, policy, func(t *testing.T, p *filtertest.Process) {
@@ -148,8 +148,9 @@ func TestBranchPassesTheQueue(t *testing.T) {
 			branch(p.Worker(0), "", 10)
 		}
 		waits, joins := branch(p.Worker(0), "", 10), branch(p.Worker(0), id, 10)
-		if waits.Sent || waits.Reply != nil || !joins.Sent {
-			t.Errorf("one that waits: %v, a branch: %v", waits.Sent, joins.Sent)
+		again := branch(p.Worker(1), id, 10, [2]string{"x-stainless-retry-count", "1"})
+		if waits.Sent || waits.Reply != nil || !joins.Sent || again.Sent {
+			t.Errorf("one that waits: %v, a branch: %v, its retry: %v", waits.Sent, joins.Sent, again.Sent)
 		}
 	})
 }

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -94,35 +95,37 @@ func (s *Stream) refuseFanout(d *policy.Decision, q *fanoutRequest, a *asker) Ac
 
 // legs are the calls that are asked for, by kind.
 func (s *Stream) legs(a *asker, q *fanoutRequest) (legs []policy.Leg, field, wrong string) {
+	legs = make([]policy.Leg, 0, 1+len(q.tools))
 	if q.branches > 0 {
 		pr := s.plugin.providerNamed(q.provider, false)
 		switch {
 		case pr == nil:
 			return nil, "provider", "Name one of the policy's providers."
-		case s.plugin.providers[pr] != dialect.Generic && q.model == "":
+		case s.plugin.providers[pr] == dialect.Generic:
+		case q.model == "":
 			return nil, "model", "Name the model that the branches use."
-		case s.plugin.providers[pr] != dialect.Generic && q.input < 0:
+		case q.input < 0:
 			return nil, "input_tokens", "Say how many tokens of input a branch has."
 		}
-		legs = append(legs, s.leg(a, pr, q, ""))
+		legs = legs[:1]
+		s.leg(a, pr, q, "", &legs[0])
 	}
 	for _, t := range q.tools {
-		name := t.provider
-		if name == "" && s.plugin.providerNamed(t.name, true) != nil {
-			name = t.name
+		pr := s.plugin.providerNamed(t.provider, true)
+		if t.provider == "" {
+			pr = cmp.Or(s.plugin.providerNamed(t.name, true), pr)
 		}
-		pr := s.plugin.providerNamed(name, true)
 		if pr == nil {
-			return nil, "tools", `Say through which generic provider a tool is called: {"TOOL":{"calls":8,"provider":"NAME"}}.`
+			return nil, "tools", `Say through which provider a tool is called: {"TOOL":{"calls":8,"provider":"NAME"}}.`
 		}
-		g := s.leg(a, pr, &fanoutRequest{branches: t.calls}, t.name)
-		legs = append(legs, g)
+		legs = legs[:len(legs)+1]
+		s.leg(a, pr, &fanoutRequest{branches: t.calls}, t.name, &legs[len(legs)-1])
 	}
 	return legs, "", ""
 }
 
 // leg is the calls of one kind, as decide would see them.
-func (s *Stream) leg(a *asker, pr *policy.Provider, q *fanoutRequest, tool string) (g policy.Leg) {
+func (s *Stream) leg(a *asker, pr *policy.Provider, q *fanoutRequest, tool string, g *policy.Leg) {
 	p := s.plugin.policy
 	s.provider, s.dialect = pr, s.plugin.providers[pr]
 	c := a.caller()
@@ -136,7 +139,6 @@ func (s *Stream) leg(a *asker, pr *policy.Provider, q *fanoutRequest, tool strin
 		rating := p.Rating(q.model)
 		g.Each = rating.Cost(policy.TokenCounts{Input: q.input, Output: p.OutputBound(&g.Path, model, q.input, q.output)})
 	}
-	return g
 }
 
 // providerNamed finds a provider; without a name it is the only one of its kind, generic or not, if there is just one.

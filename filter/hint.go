@@ -104,7 +104,7 @@ type hinted struct {
 // the policy wants it.
 func (s *Stream) prepareHint(now int64, a *asker, path *policy.Path, q *dialect.Request) {
 	if !s.plugin.policy.Hints.Inject || a.member == nil || q.How == dialect.Length || !s.dialect.TakesHint(s.call.API, q.Family) ||
-		!s.rewritable() || s.isBranch() || a.named().Tree == "" {
+		!s.rewritable() || s.branch || a.named().Tree == "" {
 		return
 	}
 	h := &s.hinted

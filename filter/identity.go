@@ -71,9 +71,9 @@ func (a *asker) named() policy.Caller {
 }
 
 // owner is who may open and join a fan-out.
-func (a *asker) owner() policy.Key {
+func (a *asker) owner() policy.FanoutOwner {
 	c := a.named()
-	return a.policy.Owner(c.Tenant, c.User, c.Tree)
+	return a.policy.Owner(&c)
 }
 
 // tool is first, but who names none and asks an API that is no LLM uses that API as a tool.

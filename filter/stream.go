@@ -35,6 +35,7 @@ type Stream struct {
 	call      dialect.Call
 	identity  uint32 // which of the identity headers came
 	doubled   bool   // one of them came twice
+	branch    bool   // it says that it was reserved
 	unmetered bool   // the policy lets the path pass uncounted
 	length    int64  // the body's, as declared; -1 if it is not
 	bytes     int64  // of the body that have come

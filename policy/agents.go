@@ -19,14 +19,10 @@ func (c *compiler) agents(p *Policy) {
 	b.Most = int64(cmp.Or(f.Max, 64))
 	b.TTL = cmp.Or(time.Duration(f.TTL), time.Minute)
 	b.PerTree = int(cmp.Or(f.PerTree, 2))
-	if b.Most < 1 || b.Most > maxFanout {
-		c.add("fanout.max", "write 64", "%d calls are not between 1 and %d", b.Most, maxFanout)
-	}
+	c.between("fanout.max", "write 64", b.Most, maxFanout)
+	c.between("fanout.per_tree", "write 2", int64(b.PerTree), MaxPerTree)
 	if b.TTL < time.Second || b.TTL > maxFanoutTTL {
 		c.add("fanout.ttl", "write 60s", "%v is not between 1s and %v", b.TTL, maxFanoutTTL)
-	}
-	if b.PerTree < 1 || b.PerTree > MaxPerTree {
-		c.add("fanout.per_tree", "write 2", "%d is not between 1 and %d", b.PerTree, MaxPerTree)
 	}
 	p.Hints = c.spec.Hints
 	p.Endpoints = c.spec.Endpoints == nil || *c.spec.Endpoints
@@ -37,10 +33,16 @@ func (c *compiler) agents(p *Policy) {
 	}
 }
 
+func (c *compiler) between(path, hint string, n, most int64) {
+	if n < 1 || n > most {
+		c.add(path, hint, "%d is not between 1 and %d", n, most)
+	}
+}
+
 // maxNamedTools bounds the tools that hints look at: the first by name.
 const maxNamedTools = 16
 
-// Owner is whose fan-out it is, or may join one: a tree of a user of a tenant, or what of them is known.
-func (p *Policy) Owner(tenant, user, tree string) Key {
-	return p.Hasher.Key(TierTree, tenant, user, tree)
+// Owner is whose fan-out it is, or who wants to join one.
+func (p *Policy) Owner(c *Caller) FanoutOwner {
+	return FanoutOwner{p.Hasher.Key(TierTenant, c.Tenant), p.Hasher.Key(TierTree, c.Tenant, c.User, c.Tree)}
 }

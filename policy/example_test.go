@@ -60,7 +60,7 @@ func ExampleLedger_OpenFanout() {
 	now := int64(time.Hour)
 	var used, branch policy.Reservation
 	ledger.Reserve(now, &leg.Path, policy.Cost{Requests: 1, Input: 600}, &used)
-	id, owner := policy.FanoutID{1, 2, 3}, p.Hasher.Key(policy.TierTree, "acme", "alice", "tree")
+	id, owner := policy.FanoutID{1, 2, 3}, p.Owner(&caller)
 	bounds := policy.FanoutBounds{Most: 64, TTL: time.Minute, PerTree: 2}
 	d := ledger.OpenFanout(now, id, owner, []policy.Leg{leg}, &bounds)
 	fmt.Println(d.Refusal.Reason, "of 10 would fit:", d.Fits)

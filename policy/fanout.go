@@ -30,12 +30,15 @@ type FanoutBounds struct {
 // A FanoutID names an open fan-out to all workers. Whoever knows it and is its owner may take a branch, so it must be random.
 type FanoutID [16]byte
 
+// A FanoutOwner is who may use a fan-out: a tree of a user of a tenant, or what of them is known.
+type FanoutOwner struct{ Tenant, Tree Key }
+
 // OpenFanout takes the cost of all calls of all legs from all their buckets, or from none, for branches that may come to any
 // worker within the bounds' time; then what none has taken comes back. Of what a user has, or of what a tenant has where users
 // have no limit, it takes half at most. Refused, the reason is FanoutRefused, with the limit that decides unless it is a bound of
 // the policy, and Decision.Fits says how many calls of the first leg would be admitted with their part of the others: at least 0
 // and less than were asked for.
-func (l *Ledger) OpenFanout(now int64, id FanoutID, owner Key, legs []Leg, b *FanoutBounds) (d Decision) {
+func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Leg, b *FanoutBounds) (d Decision) {
 	if l.openOf(now, owner) >= b.PerTree {
 		return Decision{Verdict: Deny, Refusal: Refusal{Reason: FanoutRefused, Tier: TierTree}}
 	}
@@ -51,8 +54,8 @@ func (l *Ledger) OpenFanout(now int64, id FanoutID, owner Key, legs []Leg, b *Fa
 		}
 		return d
 	}
-	open := openFanout{id: id, owner: owner, legs: j.reservations(), expires: now + int64(b.TTL)}
-	if !l.publish(now, &open, b.PerTree) {
+	open := openFanout{id: id, legs: j.reservations(), expires: now + int64(b.TTL)}
+	if !l.publish(now, owner, &open, b.PerTree) {
 		open.settle(l, now)
 		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Wait: inFlightWait}
 		return d
@@ -79,7 +82,7 @@ func (l *Ledger) fits(now int64, j *joint, most int64) int64 {
 
 // JoinFanout takes the part of one branch from an open fan-out; false if it is not open any more, was reserved for another
 // caller or other buckets, or has not so much left: then the branch is a call like any other.
-func (l *Ledger) JoinFanout(now int64, id FanoutID, owner Key, path *Path, cost Cost, res *Reservation) bool {
+func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Path, cost Cost, res *Reservation) bool {
 	var f fanoutRecord
 	for range maxTries {
 		name, cas, found := l.findFanout(id, owner, &f)
@@ -111,21 +114,27 @@ func (l *Ledger) holdMore(now int64, s *Step, spill bool, n int64) {
 	}
 }
 
-// lookAfterFanouts lets go of what branches have taken over at other workers, and gives back what none has taken in time.
+// lookAfterFanouts lets go of what branches have taken over at other workers, and gives back what none has taken in time. With
+// many open it looks at some of them at a time.
 func (l *Ledger) lookAfterFanouts(now int64) {
-	rest := l.fanouts[:0]
-	for i := range l.fanouts {
-		if o := &l.fanouts[i]; l.lookAfter(now, o) {
-			rest = append(rest, *o)
+	for range min(len(l.fanouts), fanoutsAtOnce) {
+		l.nextFanout %= len(l.fanouts)
+		if l.lookAfter(now, &l.fanouts[l.nextFanout]) {
+			l.nextFanout++
+			continue
 		}
+		last := len(l.fanouts) - 1
+		l.fanouts[l.nextFanout], l.fanouts[last] = l.fanouts[last], openFanout{}
+		l.fanouts = l.fanouts[:last]
 	}
-	clear(l.fanouts[len(rest):])
-	l.fanouts = rest
 }
+
+const fanoutsAtOnce = 64
 
 func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 	var f fanoutRecord
-	name, cas, found := l.findFanout(o.id, o.owner, &f)
+	cas, found := l.getFanout(&o.name, &f)
+	found = found && f.id == o.id
 	calls := int64(0)
 	for n := range o.legs {
 		left, held := Cost{}, &o.legs[n] // not found: all of it was taken
@@ -144,7 +153,7 @@ func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 		return true
 	}
 	f = fanoutRecord{layout: fanoutLayout}
-	if found && !l.store.Set(name.str(), f.bytes(), cas) {
+	if found && !l.store.Set(o.name.str(), f.bytes(), cas) {
 		return true // a branch came just now: look again
 	}
 	o.settle(l, now)

@@ -38,7 +38,7 @@ func TestFanout(t *testing.T) {
 		most, per := rapid.Int64Range(1, 40).Draw(t, "most"), rapid.IntRange(1, MaxPerTree).Draw(t, "per tree")
 		b := FanoutBounds{Most: most, TTL: time.Minute, PerTree: per}
 		l := world()
-		d := l.OpenFanout(1e9, FanoutID{1}, 7, legs, &b)
+		d := l.OpenFanout(1e9, FanoutID{1}, ownedBy(7), legs, &b)
 		would := func(k int64) bool { // each limit asked by itself, in a world of its own
 			part := (tools*k + n - 1) / n
 			if k > most || part > most {
@@ -67,7 +67,7 @@ func TestFanout(t *testing.T) {
 		}
 		if d.Verdict == Deny {
 			l.Renew(2e9)
-			if d = l.OpenFanout(1e9, FanoutID{1}, 7, legs[:1], &b); d.Verdict == Deny {
+			if d = l.OpenFanout(1e9, FanoutID{1}, ownedBy(7), legs[:1], &b); d.Verdict == Deny {
 				return
 			}
 			legs, tools = legs[:1], 0
@@ -79,24 +79,61 @@ func TestFanout(t *testing.T) {
 				g = &legs[1]
 			}
 			var branch Reservation
-			if !l.JoinFanout(2e9, FanoutID{1}, 7, &g.Path, g.Each, &branch) {
+			if !l.JoinFanout(2e9, FanoutID{1}, ownedBy(7), &g.Path, g.Each, &branch) {
 				t.Fatal("a branch found nothing left")
 			}
 			l.Settle(2e9, &branch, Cost{})
 		}
+		neighbour := ownedBy(8) // one whose fan-outs are in the same slots
+		for fanoutName(neighbour, 0) != fanoutName(ownedBy(7), 0) {
+			neighbour.Tree++
+		}
 		var more Reservation
-		if l.JoinFanout(2e9, FanoutID{1}, 7, llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, 6, llm, Cost{Requests: 1}, &more) ||
-			l.JoinFanout(2e9, FanoutID{2}, 7, llm, Cost{Requests: 1}, &more) {
+		if l.JoinFanout(2e9, FanoutID{1}, ownedBy(7), llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, neighbour, llm, Cost{Requests: 1}, &more) ||
+			l.JoinFanout(2e9, FanoutID{2}, ownedBy(7), llm, Cost{Requests: 1}, &more) {
 			t.Fatal("a branch got what was not reserved for it")
 		}
 		l.Renew(62e9)
 		if l.InFlight() != 1 { // the one that was there before
 			t.Fatalf("%d in flight", l.InFlight())
 		}
-		if d := l.OpenFanout(62e9, FanoutID{3}, 7, legs, &b); d.Verdict != Admit {
+		if d := l.OpenFanout(62e9, FanoutID{3}, ownedBy(7), legs, &b); d.Verdict != Admit {
 			t.Fatalf("what was given back is not there: %+v", d)
 		}
 	})
+}
+
+// ownedBy is one of several owners of one tenant.
+func ownedBy(n Key) FanoutOwner { return FanoutOwner{1, n} }
+
+// Trees that a tenant makes up fill an eighth of the slots, and no other tenant is refused for them.
+func TestFanoutsOfOneTenant(t *testing.T) {
+	path := pathOf(map[Tier]*Limit{TierTree: meters(MeterSpec{Dimension: RPM, Limit: 100_000, BurstShare: Whole})}, nil)
+	legs, b := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 1}}, FanoutBounds{Most: 1, TTL: time.Minute, PerTree: 1}
+	l := NewLedger(policytest.NewStore(), 1)
+	open := 0
+	for i := range 2 * fanoutSlots {
+		if l.OpenFanout(1, FanoutID{1}, FanoutOwner{7, Key(mix(uint64(i)))}, legs, &b).Verdict == Admit {
+			open++
+		}
+	}
+	if open < fanoutSlots/columns/2 || open > fanoutSlots/columns {
+		t.Errorf("one tenant has %d of %d slots", open, fanoutSlots)
+	}
+	for i := range 100 {
+		if d := l.OpenFanout(1, FanoutID{2}, FanoutOwner{Key(mix(uint64(i))), Key(i)}, legs, &b); d.Verdict != Admit {
+			t.Errorf("tenant %d: %+v", i, d)
+		}
+	}
+	for now := int64(62e9); len(l.fanouts) > 0; now += FlushEvery {
+		if l.Flush(now); now > 65e9 {
+			t.Fatalf("%d are still open", len(l.fanouts))
+		}
+	}
+	var r Reservation
+	if d := l.Reserve(65e9, path, Cost{Requests: 100_000}, &r); d.Verdict != Admit {
+		t.Errorf("not all came back: %+v", d)
+	}
 }
 
 // An owner has so many fan-outs open at once, whatever workers open them at the same time.
@@ -110,7 +147,7 @@ func TestFanoutsPerTree(t *testing.T) {
 		worker := func(vm uint64) policytest.Worker {
 			return func(yield func()) {
 				l := NewLedger(yielding{store, yield}, vm)
-				if l.OpenFanout(1, FanoutID{byte(vm)}, 7, legs, &b).Verdict == Admit {
+				if l.OpenFanout(1, FanoutID{byte(vm)}, ownedBy(7), legs, &b).Verdict == Admit {
 					admitted++
 				}
 			}
@@ -129,18 +166,18 @@ func TestFanoutsPerTree(t *testing.T) {
 	l := NewLedger(policytest.NewStore(), 1)
 	b.PerTree = 2
 	for i, want := range []Verdict{Admit, Admit, Deny} {
-		if d := l.OpenFanout(1, FanoutID{byte(i)}, 7, legs, &b); d.Verdict != want {
+		if d := l.OpenFanout(1, FanoutID{byte(i)}, ownedBy(7), legs, &b); d.Verdict != want {
 			t.Errorf("%d: %+v", i, d)
 		}
 	}
-	if d := l.OpenFanout(1, FanoutID{9}, 8, legs, &b); d.Verdict != Admit {
+	if d := l.OpenFanout(1, FanoutID{9}, ownedBy(8), legs, &b); d.Verdict != Admit {
 		t.Errorf("of another owner: %+v", d)
 	}
 	var r Reservation
-	for l.JoinFanout(2, FanoutID{0}, 7, path, Cost{Requests: 1}, &r) {
+	for l.JoinFanout(2, FanoutID{0}, ownedBy(7), path, Cost{Requests: 1}, &r) {
 		l.Settle(2, &r, Cost{Requests: 1})
 	}
-	if d := l.OpenFanout(3, FanoutID{4}, 7, legs, &b); d.Verdict != Admit {
+	if d := l.OpenFanout(3, FanoutID{4}, ownedBy(7), legs, &b); d.Verdict != Admit {
 		t.Errorf("after one was used up: %+v", d)
 	}
 }
@@ -285,7 +322,7 @@ func TestFanoutOverWorkers(t *testing.T) {
 		other := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{TierTenant: "another"})
 		now, id := int64(time.Hour), FanoutID{1, 2, 3}
 		each, n := Cost{Requests: 1, Input: 100}, rapid.Int64Range(1, 20).Draw(t, "branches")
-		legs, owner := []Leg{{Path: *path, Each: each, Calls: n}}, Key(7)
+		legs, owner := []Leg{{Path: *path, Each: each, Calls: n}}, ownedBy(7)
 		if d := ls[0].OpenFanout(now, id, owner, legs, &FanoutBounds{Most: 20, TTL: time.Minute, PerTree: 1}); d.Verdict != Admit {
 			t.Fatalf("%+v", d)
 		}

@@ -14,7 +14,7 @@ type fanoutRecord struct {
 	layout  uint32
 	legs    uint32
 	id      FanoutID
-	owner   Key
+	owner   FanoutOwner
 	expires int64 // ns
 	leg     [MaxLegs]legRecord
 }
@@ -31,7 +31,7 @@ type legRecord struct {
 // An openFanout is one that this worker reserved.
 type openFanout struct {
 	id      FanoutID
-	owner   Key
+	name    name
 	legs    []Reservation // what the record in shared data had left when it was last looked at
 	expires int64
 }
@@ -48,7 +48,7 @@ const (
 	MaxPerTree = fanoutWays / 2
 
 	// fanoutGrace is how long after its end a fan-out's slot is left to the worker that has to take it out.
-	fanoutGrace = int64(1e9)
+	fanoutGrace = int64(5e9)
 )
 
 func (f *fanoutRecord) bytes() []byte {
@@ -74,10 +74,13 @@ func (f *fanoutRecord) legFor(path *Path, cost *Cost) *legRecord {
 	return nil
 }
 
-func fanoutName(owner Key, way uint64) (n name) {
-	slot := mix(uint64(owner)+way) % fanoutSlots
+// fanoutName is one of the slots in which an owner's fan-outs may be, no two of them the same. A tenant has one column of each row,
+// an eighth of all slots.
+func fanoutName(owner FanoutOwner, way int) (n name) {
+	row := (mix(uint64(owner.Tree)) + uint64(way)) % (fanoutSlots / columns)
+	column := mix(uint64(owner.Tenant)^row<<32) % columns
 	n.buf[0], n.n = 'F', 3
-	binary.LittleEndian.PutUint16(n.buf[1:], uint16(slot))
+	binary.LittleEndian.PutUint16(n.buf[1:], uint16(row*columns+column))
 	return n
 }
 
@@ -93,8 +96,8 @@ func (l *Ledger) getFanout(n *name, f *fanoutRecord) (cas uint32, there bool) {
 	return cas, f.layout == fanoutLayout
 }
 
-func (l *Ledger) findFanout(id FanoutID, owner Key, f *fanoutRecord) (n name, cas uint32, found bool) {
-	for way := range uint64(fanoutWays) {
+func (l *Ledger) findFanout(id FanoutID, owner FanoutOwner, f *fanoutRecord) (n name, cas uint32, found bool) {
+	for way := range fanoutWays {
 		n = fanoutName(owner, way)
 		if cas, there := l.getFanout(&n, f); there && f.id == id && f.owner == owner && f.left() != (Cost{}) {
 			return n, cas, true
@@ -104,9 +107,9 @@ func (l *Ledger) findFanout(id FanoutID, owner Key, f *fanoutRecord) (n name, ca
 }
 
 // openOf is how many fan-outs an owner has open.
-func (l *Ledger) openOf(now int64, owner Key) (open int) {
+func (l *Ledger) openOf(now int64, owner FanoutOwner) (open int) {
 	var f fanoutRecord
-	for way := range uint64(fanoutWays) {
+	for way := range fanoutWays {
 		n := fanoutName(owner, way)
 		if _, there := l.getFanout(&n, &f); there && f.owner == owner && now < f.expires && f.left().Requests > 0 {
 			open++
@@ -117,34 +120,34 @@ func (l *Ledger) openOf(now int64, owner Key) (open int) {
 
 // publish puts a fan-out into a free slot; false if there is none, or if the owner has more open than it may with it. Of two
 // workers that publish at once at least one sees the other's.
-func (l *Ledger) publish(now int64, o *openFanout, perTree int) bool {
-	f := fanoutRecord{layout: fanoutLayout, legs: uint32(len(o.legs)), id: o.id, owner: o.owner, expires: o.expires}
+func (l *Ledger) publish(now int64, owner FanoutOwner, o *openFanout, perTree int) bool {
+	f := fanoutRecord{layout: fanoutLayout, legs: uint32(len(o.legs)), id: o.id, owner: owner, expires: o.expires}
 	for i := range o.legs {
 		r := &o.legs[i]
 		f.leg[i] = legRecord{path: r.path.hash(), steps: int64(r.path.Len), left: r.Cost, at: r.at, spill: r.spill}
 	}
-	for way := range uint64(fanoutWays) {
+	for way := range fanoutWays {
 		var old fanoutRecord
-		n := fanoutName(o.owner, way)
+		n := fanoutName(owner, way)
 		cas, there := l.getFanout(&n, &old)
 		if there && now < old.expires+fanoutGrace && old.left() != (Cost{}) || !l.store.Set(n.str(), f.bytes(), cas) {
 			continue
 		}
-		if l.openOf(now, o.owner) <= perTree {
+		if l.openOf(now, owner) <= perTree {
+			o.name = n
 			return true
 		}
-		return !l.withdraw(n, o)
+		l.withdraw(n, o)
+		return false
 	}
 	return false
 }
 
 // withdraw takes a fan-out out of its slot again, of which nobody else knows.
-func (l *Ledger) withdraw(n name, o *openFanout) bool {
+func (l *Ledger) withdraw(n name, o *openFanout) {
 	var f fanoutRecord
-	cas, there := l.getFanout(&n, &f)
-	if !there || f.id != o.id {
-		return true
+	if cas, there := l.getFanout(&n, &f); there && f.id == o.id {
+		f = fanoutRecord{layout: fanoutLayout}
+		l.store.Set(n.str(), f.bytes(), cas)
 	}
-	f = fanoutRecord{layout: fanoutLayout}
-	return l.store.Set(n.str(), f.bytes(), cas)
 }

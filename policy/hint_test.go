@@ -123,7 +123,7 @@ func TestFanoutFields(t *testing.T) {
 		t.Errorf("%+v %v %+v", p.Fanout, p.Endpoints, p.Hints)
 	}
 	for fanout, want := range map[string]string{
-		`{"max":"5000"}`:   "fanout.max: 5000 calls are not between 1 and 1024 (write 64)",
+		`{"max":"5000"}`:   "fanout.max: 5000 is not between 1 and 1024 (write 64)",
 		`{"ttl":"1h"}`:     "fanout.ttl: 1h0m0s is not between 1s and 10m0s (write 60s)",
 		`{"per_tree":"9"}`: "fanout.per_tree: 9 is not between 1 and 8 (write 2)",
 	} {

@@ -19,7 +19,8 @@ type Ledger struct {
 	later     []settlement // until the next Flush
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
-	fanouts []openFanout
+	fanouts    []openFanout
+	nextFanout int // that is looked after
 
 	flushing bool
 	parked   []settlement // until the next Renew

@@ -34,7 +34,11 @@ var faults = []fault{
 	{"a fan-out that never ends", "policy/fanout.go", "if now < o.expires && calls > 0 {", "if calls > 0 {", "TestFanoutOverWorkers"},
 	{"a fan-out that takes all that the user has", "policy/fanoutjoint.go", "return c.Times(2)", "return c", "TestFanout"},
 	{"a fan-out that anybody may join", "policy/fanoutrecord.go", "f.id == id && f.owner == owner && f.left", "f.id == id && f.left", "TestFanout"},
-	{"fan-outs counted before they are published only", "policy/fanoutrecord.go", "if l.openOf(now, o.owner) <= perTree {", "if true {", "TestFanoutsPerTree"},
+	{"one tenant's fan-outs fill all slots", "policy/fanoutrecord.go", "mix(uint64(owner.Tenant)^row<<32)", "mix(uint64(owner.Tree)^row<<32)", "TestFanoutsOfOneTenant"},
+	{"fan-outs counted before they are published only", "policy/fanoutrecord.go", "if l.openOf(now, owner) <= perTree {", "if true {", "TestFanoutsPerTree"},
 	{"a branch that takes nothing from its fan-out", "policy/fanout.go", "\t\tg.left = g.left.Minus(cost)\n", "", "TestFanoutOverWorkers"},
+	{"a retry that takes the part of another branch", "filter/branch.go", "!s.isRetry() && ", "", "TestReservationPassesTheQueue"},
+	{"a hint that is not paid for", "filter/hint.go", "\t\twith.Input += h.tokens\n", "", "TestHints"},
+	{"a hint before what is cached", "dialect/inject.go", ` || e.member(cached) != ""`, "", "TestInjectHint"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }
