@@ -39,6 +39,9 @@ type FanoutOwner struct{ Tenant, Tree Key }
 // the policy, and Decision.Fits says how many calls of the first leg would be admitted with their part of the others: at least 0
 // and less than were asked for.
 func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Leg, b *FanoutBounds) (d Decision) {
+	if l.full(owner.Tenant) {
+		return Decision{Verdict: Deny, Refusal: Refusal{Reason: CASContention, Wait: inFlightWait}}
+	}
 	if l.openOf(now, owner) >= b.PerTree {
 		return Decision{Verdict: Deny, Refusal: Refusal{Reason: FanoutRefused, Tier: TierTree}}
 	}
@@ -54,7 +57,7 @@ func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Le
 		}
 		return d
 	}
-	open := openFanout{id: id, legs: j.reservations(), expires: now + int64(b.TTL)}
+	open := openFanout{id: id, tenant: owner.Tenant, legs: j.reservations(), expires: now + int64(b.TTL), moved: now}
 	if !l.publish(now, owner, &open, b.PerTree) {
 		open.settle(l, now)
 		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Wait: inFlightWait}
@@ -80,32 +83,6 @@ func (l *Ledger) fits(now int64, j *joint, most int64) int64 {
 	return low
 }
 
-// JoinFanout takes the part of one branch from an open fan-out; false if it is not open any more, was reserved for another
-// caller or other buckets, or has not so much left: then the branch is a call like any other.
-func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Path, cost Cost, res *Reservation) bool {
-	var f fanoutRecord
-	for range maxTries {
-		name, cas, found := l.findFanout(id, owner, &f)
-		if !found || now >= f.expires {
-			return false
-		}
-		g := f.legFor(path, &cost)
-		if g == nil {
-			return false
-		}
-		g.left = g.left.Minus(cost)
-		if !l.store.Set(name.str(), f.bytes(), cas) {
-			continue
-		}
-		*res = Reservation{Cost: cost, path: *path, at: g.at, spill: g.spill}
-		for i := range path.Len {
-			l.holdMore(now, &path.Steps[i], g.spill[i], cost.Requests)
-		}
-		return true
-	}
-	return false
-}
-
 // holdMore counts more calls of this worker in flight on a bucket, without taking anything.
 func (l *Ledger) holdMore(now int64, s *Step, spill bool, n int64) {
 	if s.Limit.InFlight > 0 {
@@ -129,7 +106,22 @@ func (l *Ledger) lookAfterFanouts(now int64) {
 	}
 }
 
-const fanoutsAtOnce = 64
+// maxOpen is how many fan-outs a worker has open at most, of one tenant an eighth; fanoutsAtOnce how many of them a Flush looks at.
+const (
+	maxOpen       = 256
+	fanoutsAtOnce = 64
+)
+
+// full says whether this worker has as many open as it may.
+func (l *Ledger) full(tenant Key) bool {
+	own := 0
+	for i := range l.fanouts {
+		if l.fanouts[i].tenant == tenant {
+			own++
+		}
+	}
+	return len(l.fanouts) == maxOpen || own == maxOpen/8
+}
 
 func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 	var f fanoutRecord
@@ -150,6 +142,9 @@ func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 		calls += left.Requests
 	}
 	if now < o.expires && calls > 0 {
+		if now-o.moved >= moveEvery {
+			l.moveFanout(now, o, &f, cas)
+		}
 		return true
 	}
 	f = fanoutRecord{layout: fanoutLayout}

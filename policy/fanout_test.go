@@ -72,6 +72,7 @@ func TestFanout(t *testing.T) {
 			}
 			legs, tools = legs[:1], 0
 		}
+		l.Flush(19e8)
 		taken, searched := rapid.Int64Range(0, n).Draw(t, "taken"), rapid.Int64Range(0, tools).Draw(t, "searched")
 		for i := range taken + searched {
 			g := &legs[0]
@@ -85,7 +86,7 @@ func TestFanout(t *testing.T) {
 			l.Settle(2e9, &branch, Cost{})
 		}
 		neighbour := ownedBy(8) // one whose fan-outs are in the same slots
-		for fanoutName(neighbour, 0) != fanoutName(ownedBy(7), 0) {
+		for fanoutName(neighbour, 1) != fanoutName(ownedBy(7), 0) {
 			neighbour.Tree++
 		}
 		var more Reservation
@@ -106,32 +107,37 @@ func TestFanout(t *testing.T) {
 // ownedBy is one of several owners of one tenant.
 func ownedBy(n Key) FanoutOwner { return FanoutOwner{1, n} }
 
-// Trees that a tenant makes up fill an eighth of the slots, and no other tenant is refused for them.
+// Trees that a tenant makes up get it no more than an eighth of what a worker keeps open, and no other tenant is refused for them.
 func TestFanoutsOfOneTenant(t *testing.T) {
 	path := pathOf(map[Tier]*Limit{TierTree: meters(MeterSpec{Dimension: RPM, Limit: 100_000, BurstShare: Whole})}, nil)
 	legs, b := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 1}}, FanoutBounds{Most: 1, TTL: time.Minute, PerTree: 1}
 	l := NewLedger(policytest.NewStore(), 1)
-	open := 0
-	for i := range 2 * fanoutSlots {
-		if l.OpenFanout(1, FanoutID{1}, FanoutOwner{7, Key(mix(uint64(i)))}, legs, &b).Verdict == Admit {
-			open++
+	open := func(tenant Key, n int) (open int) {
+		for i := range n {
+			if l.OpenFanout(1, FanoutID{1}, FanoutOwner{tenant, Key(mix(uint64(tenant)<<32 + uint64(i)))}, legs, &b).Verdict == Admit {
+				open++
+			}
+		}
+		return open
+	}
+	if n := open(7, 1000); n != maxOpen/8 {
+		t.Errorf("one tenant has %d", n)
+	}
+	for tenant := range Key(50) {
+		if n := open(100+tenant, 4); n != 4 {
+			t.Errorf("tenant %d has %d", tenant, n)
 		}
 	}
-	if open < fanoutSlots/columns/2 || open > fanoutSlots/columns {
-		t.Errorf("one tenant has %d of %d slots", open, fanoutSlots)
-	}
-	for i := range 100 {
-		if d := l.OpenFanout(1, FanoutID{2}, FanoutOwner{Key(mix(uint64(i))), Key(i)}, legs, &b); d.Verdict != Admit {
-			t.Errorf("tenant %d: %+v", i, d)
-		}
+	if n := open(200, 100) + open(201, 100); len(l.fanouts) != maxOpen {
+		t.Errorf("%d are open, %d of them of the last", len(l.fanouts), n)
 	}
 	for now := int64(62e9); len(l.fanouts) > 0; now += FlushEvery {
-		if l.Flush(now); now > 65e9 {
+		if l.Flush(now); now > 63e9 {
 			t.Fatalf("%d are still open", len(l.fanouts))
 		}
 	}
 	var r Reservation
-	if d := l.Reserve(65e9, path, Cost{Requests: 100_000}, &r); d.Verdict != Admit {
+	if d := l.Reserve(63e9, path, Cost{Requests: 100_000}, &r); d.Verdict != Admit {
 		t.Errorf("not all came back: %+v", d)
 	}
 }
@@ -196,6 +202,119 @@ func (s yielding) Get(key string) ([]byte, uint32, bool) {
 func (s yielding) Set(key string, value []byte, cas uint32) bool {
 	s.yield()
 	return s.Store.Set(key, value, cas)
+}
+
+// A branch counts as of when it is sent, also if it is sent by another worker just before the one that reserved it moves it along;
+// of one that does not do so any more nobody takes a branch.
+func TestBranchCountsWhenSent(t *testing.T) {
+	store := policytest.NewStore()
+	ls := []*Ledger{NewLedger(store, 1), NewLedger(store, 2)}
+	path := pathOf(map[Tier]*Limit{TierProvider: meters(MeterSpec{Dimension: RPS, Limit: 10, BurstShare: Whole})}, nil)
+	legs, now := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 5}}, int64(time.Hour)
+	ls[0].OpenFanout(now, FanoutID{1}, ownedBy(7), legs, &FanoutBounds{Most: 10, TTL: time.Minute, PerTree: 2})
+	var r Reservation
+	for range 4 {
+		if !ls[1].JoinFanout(now+400e6, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+			t.Fatal("a branch did not get its part")
+		}
+	}
+	for n, want := range map[int64]Verdict{7: Deny, 6: Admit} {
+		var r Reservation
+		if d := ls[1].Reserve(now+1200e6, path, Cost{Requests: n}, &r); d.Verdict != want {
+			t.Errorf("%d more within the second: %+v", n, d)
+		}
+		ls[1].Settle(now+1200e6, &r, Cost{})
+	}
+	if ls[1].JoinFanout(now+moveGrace+1, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+		t.Error("a branch of what nobody looks after")
+	}
+	ls[0].Flush(now + 1300e6)
+	if !ls[1].JoinFanout(now+1300e6, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+		t.Error("no branch of what somebody looks after again")
+	}
+}
+
+// What is sent holds the limit in every window, whether it was reserved or not: what is held counts all the time, and a branch when
+// it is sent. And what was reserved is there when its branches come.
+func TestFanoutsHoldTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := policytest.NewStore()
+		ls := []*Ledger{NewLedger(store, 1), NewLedger(store, 2)}
+		dim := rapid.SampledFrom([]Dimension{RPS, RPM, TPM}).Draw(t, "dimension")
+		kind := rapid.SampledFrom([]WindowKind{Sliding, Continuous, Fixed}).Draw(t, "kind")
+		spec := MeterSpec{Dimension: dim, Kind: kind, Limit: rapid.Int64Range(10, 60).Draw(t, "limit"), BurstShare: Whole}
+		limit := NewLimit(Enforce, rapid.Int64Range(0, 50).Draw(t, "in flight"), NewMeter(spec))
+		path := pathOf(map[Tier]*Limit{TierProvider: limit}, nil)
+		window := int64(dim.Window())
+		type sending struct{ at, n int64 }
+		var sent []sending
+		type fanout struct {
+			id   FanoutID
+			left int64
+			ends int64
+		}
+		var fans []*fanout
+		var open []Reservation
+		each := Cost{Requests: 1, Input: 1}
+		now := int64(time.Hour)
+		now -= now % window
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			for dt := rapid.SampledFrom([]int64{0, 10e6, 40e6, 90e6, window - 120e6, window - 60e6, window - 10e6, window / 2, 2 * window}).Draw(t, "dt"); dt > 0; dt -= 50e6 {
+				now += min(dt, 50e6)
+				ls[0].Flush(now)
+				ls[1].Flush(now)
+				if window > 1e9 && dt > 5e9 { // skip ahead: what is held moves along
+					now, dt = now+400e6, dt-400e6
+				}
+			}
+			l := ls[rapid.IntRange(0, 1).Draw(t, "worker")]
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				n := rapid.Int64Range(1, 30).Draw(t, "branches")
+				f := &fanout{FanoutID{byte(len(fans) + 1)}, n, now + 20e9}
+				if l.OpenFanout(now, f.id, FanoutOwner{1, Key(len(fans))}, []Leg{{Path: *path, Each: each, Calls: n}}, &FanoutBounds{Most: 100, TTL: 20 * time.Second, PerTree: 1}).Verdict == Admit {
+					fans = append(fans, f)
+				}
+			case 1, 2:
+				n := rapid.Int64Range(1, 30).Draw(t, "calls")
+				var r Reservation
+				if cost := each.Times(n); l.Reserve(now, path, cost, &r).Verdict == Admit {
+					sent, open = append(sent, sending{now, n}), append(open, r)
+				}
+			default:
+				if len(fans) == 0 {
+					continue
+				}
+				k := rapid.IntRange(0, len(fans)-1).Draw(t, "fan-out")
+				f := fans[k]
+				var r Reservation
+				if l.JoinFanout(now, f.id, FanoutOwner{1, Key(k)}, path, each, &r) {
+					sent, open = append(sent, sending{now, 1}), append(open, r)
+					f.left--
+				} else if f.left > 0 && now < f.ends {
+					t.Fatal("a branch did not get its part")
+				}
+			}
+			if len(open) > 0 && rapid.Bool().Draw(t, "one ends") {
+				ls[0].Settle(now, &open[0], open[0].Cost)
+				open = open[1:]
+			}
+		}
+		for i := range sent {
+			sum, most := int64(0), spec.Limit
+			for _, s := range sent[i:] {
+				if kind == Fixed && s.at/window == sent[i].at/window || kind != Fixed && s.at < sent[i].at+window {
+					sum += s.n
+				}
+			}
+			if kind == Continuous { // in a window as much again refills
+				most += spec.Limit + (spec.Limit*moveEvery+window-1)/window
+			}
+			if sum > most {
+				t.Fatalf("%d in a window of %v, the limit is %d", sum, time.Duration(window), spec.Limit)
+			}
+		}
+	})
 }
 
 // What a call costs in money is the exact sum, rounded up to a micro-dollar.
@@ -348,6 +467,7 @@ func TestFanoutOverWorkers(t *testing.T) {
 			default:
 				var b branch
 				b.worker = w
+				ls[0].Flush(now) // as it does every 20 ms
 				if ls[w].JoinFanout(now, id, owner, other, each, &b.res) {
 					t.Fatal("another caller took a branch")
 				}

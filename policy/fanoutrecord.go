@@ -16,6 +16,8 @@ type fanoutRecord struct {
 	id      FanoutID
 	owner   FanoutOwner
 	expires int64 // ns
+	moved   int64 // ns: as of when it counts
+	moving  int64 // 1: the worker that reserved it is about to change that
 	leg     [MaxLegs]legRecord
 }
 
@@ -31,13 +33,15 @@ type legRecord struct {
 // An openFanout is one that this worker reserved.
 type openFanout struct {
 	id      FanoutID
+	tenant  Key
 	name    name
 	legs    []Reservation // what the record in shared data had left when it was last looked at
 	expires int64
+	moved   int64
 }
 
 const (
-	fanoutLayout = 0x77650f02
+	fanoutLayout = 0x77650f03
 
 	// fanoutSlots is how many fan-outs can be open at once, less those that find their slots taken; fanoutWays in how many of
 	// them those of one owner may be.
@@ -74,13 +78,11 @@ func (f *fanoutRecord) legFor(path *Path, cost *Cost) *legRecord {
 	return nil
 }
 
-// fanoutName is one of the slots in which an owner's fan-outs may be, no two of them the same. A tenant has one column of each row,
-// an eighth of all slots.
+// fanoutName is one of the slots in which an owner's fan-outs may be, no two of them the same.
 func fanoutName(owner FanoutOwner, way int) (n name) {
-	row := (mix(uint64(owner.Tree)) + uint64(way)) % (fanoutSlots / columns)
-	column := mix(uint64(owner.Tenant)^row<<32) % columns
+	slot := (mix(uint64(owner.Tree)) + uint64(way)) % fanoutSlots
 	n.buf[0], n.n = 'F', 3
-	binary.LittleEndian.PutUint16(n.buf[1:], uint16(row*columns+column))
+	binary.LittleEndian.PutUint16(n.buf[1:], uint16(slot))
 	return n
 }
 
@@ -121,7 +123,7 @@ func (l *Ledger) openOf(now int64, owner FanoutOwner) (open int) {
 // publish puts a fan-out into a free slot; false if there is none, or if the owner has more open than it may with it. Of two
 // workers that publish at once at least one sees the other's.
 func (l *Ledger) publish(now int64, owner FanoutOwner, o *openFanout, perTree int) bool {
-	f := fanoutRecord{layout: fanoutLayout, legs: uint32(len(o.legs)), id: o.id, owner: owner, expires: o.expires}
+	f := fanoutRecord{layout: fanoutLayout, legs: uint32(len(o.legs)), id: o.id, owner: owner, expires: o.expires, moved: o.moved}
 	for i := range o.legs {
 		r := &o.legs[i]
 		f.leg[i] = legRecord{path: r.path.hash(), steps: int64(r.path.Len), left: r.Cost, at: r.at, spill: r.spill}
