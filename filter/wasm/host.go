@@ -28,7 +28,7 @@ func (host) Now() (ns int64) {
 //go:wasmimport wasi_snapshot_preview1 random_get
 func randomGet(to unsafe.Pointer, size int32) int32
 
-// Random asks Envoy, which asks BoringSSL. (crypto/rand does, too, and links a hundred times as much.)
+// Random asks Envoy, which asks BoringSSL. (crypto/rand would, too, with all that it links.)
 func (host) Random(to []byte) bool {
 	return randomGet(unsafe.Pointer(unsafe.SliceData(to)), int32(len(to))) == 0
 }
