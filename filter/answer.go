@@ -31,6 +31,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
+	s.tellInstead()
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 		for _, h := range headers {

@@ -82,6 +82,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepare(q.Model, caller.Tenant)
 	now, others := s.vm.host.Now(), s.others(model)
+	if a, ok := s.afterRetries(now, &path, &caller); ok {
+		return a
+	}
 	if q.How == dialect.Bound {
 		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
@@ -119,6 +122,9 @@ func (s *Stream) waits(path policy.Path, cost policy.Cost, q dialect.Request, c 
 
 // deny refuses a request for a limit.
 func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
+	if a, ok := s.instead(r, c); ok {
+		return a
+	}
 	s.vm.countDenied(metricRequests, r)
 	return s.reply(r, unnamed(c, r.Tier))
 }

@@ -19,10 +19,12 @@ type Host interface {
 	RequestHeaders() [][2]string
 	SetRequestHeader(name, value string)
 	RemoveRequestHeader(name string)
+	ClearRoute()                 // has the route chosen again, by the headers as they are then
 	RequestBody(size int) []byte // the first size bytes of what is buffered
 	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
+	SetResponseHeader(name, value string)
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing

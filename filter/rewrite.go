@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
 )
 
 // rewritable says whether weir may change the body: one that is compressed, signed, or not all there leaves as it is.
@@ -14,14 +15,27 @@ func (s *Stream) rewritable() bool {
 	return !s.partial && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
 }
 
+// move makes Envoy send the request where its path leads now.
+func (s *Stream) move() {
+	s.vm.host.SetRequestHeader(":path", s.path)
+	if s.verdict == policy.Spilled {
+		s.vm.host.ClearRoute()
+	}
+}
+
 // rewrite makes all changes to the body that is about to leave, one after the other.
 func (s *Stream) rewrite() {
-	if !s.asks {
+	if s.moved {
+		s.move()
+	}
+	if !s.asks && s.body == nil {
 		return
 	}
 	h := s.vm.host
-	body := h.RequestBody(int(s.bytes))
-	changed := false
+	body, changed := s.body, s.body != nil
+	if s.body = nil; !changed {
+		body = h.RequestBody(int(s.bytes))
+	}
 	if s.asks {
 		if out := dialect.AskForUsage(body); out != nil {
 			body, changed = out, true

@@ -106,7 +106,7 @@ func (c *compiler) onLimit(path, word string) OnLimit {
 
 func (c *compiler) routes(p *Policy) {
 	for i, s := range c.spec.Routes {
-		path := fmt.Sprintf("routes[%d]", i)
+		path := routePath(i)
 		if !strings.HasPrefix(s.Match.Path, "/") {
 			c.add(Join(Join(path, "match"), "path"), "write a path such as /openai/v1/embeddings, with * for anything", "%q is no path", s.Match.Path)
 		}
@@ -119,6 +119,8 @@ func (c *compiler) routes(p *Policy) {
 		p.routes.Add(s.Match.Path, r)
 	}
 }
+
+func routePath(i int) string { return fmt.Sprintf("routes[%d]", i) }
 
 func (p *Policy) classNamed(name string) int {
 	return slices.IndexFunc(p.Classes, func(c Class) bool { return c.Name == name })

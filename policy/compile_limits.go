@@ -144,6 +144,10 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 			c.add(path, "write {calls: 60, ttl: 30m}", "no limit")
 			continue
 		}
+		retries := s.Retries
+		if retries == 0 && s.OnRetriesSpent == "degrade" {
+			retries = defaultRetries
+		}
 		ttl := cmp.Or(time.Duration(s.TTL), defaultTreeTTL)
 		if ttl < time.Second || ttl > MaxWindow {
 			c.add(Join(path, "ttl"), "write 30m", "%v is not between 1s and %v", ttl, MaxWindow)
@@ -152,7 +156,7 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 		for _, b := range []struct {
 			d Dimension
 			n Count
-		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, s.Retries}} {
+		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, retries}} {
 			if b.n > MaxUnits {
 				c.add(Join(path, b.d.String()), "write less", "%d is more than %d", b.n, int64(MaxUnits))
 			} else if b.n > 0 {
@@ -164,5 +168,9 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 	return m
 }
 
-// defaultTreeTTL is how long a request tree may live if the policy does not say.
-const defaultTreeTTL = 30 * time.Minute
+// What holds if the policy does not say: how long a request tree may live, and how many retries it has where only their end is
+// spoken of.
+const (
+	defaultTreeTTL = 30 * time.Minute
+	defaultRetries = 2
+)

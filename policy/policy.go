@@ -34,6 +34,9 @@ type Policy struct {
 	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
+	degrade      Patterns[*DegradeSpec]
+	spill        Patterns[*Spill]
+	relieved     map[*Limit]bool // trees whose calls are for smaller models when their retries are spent
 }
 
 // A Provider is an upstream account.

@@ -22,7 +22,8 @@ type Spec struct {
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
-	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
+	Degrade    map[string]DegradeSpec  `json:"degrade,omitempty"`
+	Spill      map[string]SpillSpec    `json:"spill,omitempty"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
 	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
 	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
@@ -80,6 +81,8 @@ type TreeSpec struct {
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
 	Floor    Share    `json:"floor,omitempty" weir:"later"`
+
+	OnRetriesSpent string `json:"on_retries_spent,omitempty"` // deny | degrade
 }
 
 // LimitsSpec is the limits by tier.

@@ -35,6 +35,7 @@ type Exchange struct {
 	Reply    *Reply      // if the filter answered
 	Received []byte      // of the answer's body, as it reaches the caller
 	Buffered int         // the most bytes that were ever held
+	Rerouted bool        // the route was chosen again
 	Held     bool        // a piece of the answer was held back
 
 	worker     *Worker
@@ -181,6 +182,10 @@ func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, n
 
 func (x *Exchange) setRequest(name, value string) {
 	x.Headers = append(without(x.Headers, name), [2]string{name, value})
+}
+
+func (x *Exchange) setResponse(name, value string) {
+	x.answer = append(without(x.answer, name), [2]string{name, value})
 }
 
 func (x *Exchange) removeResponse(name string) { x.answer = without(x.answer, name) }

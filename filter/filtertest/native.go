@@ -78,6 +78,7 @@ func (h nativeHost) RequestHeaders() [][2]string {
 }
 
 func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
+func (h nativeHost) ClearRoute()                         { h.w.current.Rerouted = true }
 func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeRequest(name) }
 
 func (h nativeHost) RequestBody(size int) []byte {
@@ -93,6 +94,8 @@ func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
 	return slices.Clone(h.w.current.answer)
 }
+
+func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
 
 func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }
 

@@ -37,8 +37,11 @@ func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size
 
 func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, nameSize, value, valueSize uint32) uint32 {
 	g := m.guest(mod)
-	if which == mapRequestHeaders {
+	switch which {
+	case mapRequestHeaders:
 		g.w.current.setRequest(g.string(name, nameSize), g.string(value, valueSize))
+	case mapResponseHeaders:
+		g.w.current.setResponse(g.string(name, nameSize), g.string(value, valueSize))
 	}
 	return statusOK
 }
@@ -71,6 +74,16 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 		return statusNotFound
 	}
 	return g.give(b, ptr, size)
+}
+
+// foreignFunction knows the one that the filter calls.
+func (m *Module) foreignFunction(_ context.Context, mod api.Module, name, nameSize, _, _, _, _ uint32) uint32 {
+	g := m.guest(mod)
+	if g.string(name, nameSize) != "clear_route_cache" {
+		return statusNotFound
+	}
+	g.w.current.Rerouted = true
+	return statusOK
 }
 
 // setBuffer replaces a buffer as a whole, which is all that the filter does.

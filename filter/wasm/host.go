@@ -104,6 +104,8 @@ func (host) SetRequestHeader(name, value string) { _ = proxywasm.ReplaceHttpRequ
 
 func (host) RemoveRequestHeader(name string) { _ = proxywasm.RemoveHttpRequestHeader(name) }
 
+func (host) ClearRoute() { _, _ = proxywasm.CallForeignFunction("clear_route_cache", nil) }
+
 func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
 
 func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(body) }
@@ -111,6 +113,10 @@ func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(b
 func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBody(chunk) }
 
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
+
+func (host) SetResponseHeader(name, value string) {
+	_ = proxywasm.ReplaceHttpResponseHeader(name, value)
+}
 
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
 
