@@ -13,7 +13,7 @@ import (
 type outputCap struct {
 	in     []string // names of the object that it stands in; nil: the top level
 	names  []string // the first is written where none is declared
-	silent bool     // none is written, for nobody knows which one the model reads
+	silent bool     // none is written
 }
 
 // caps gives the places where an API may declare the most output.
@@ -26,12 +26,14 @@ func (a API) caps(d Dialect) []outputCap {
 		}
 	case Responses:
 		names = []string{"max_output_tokens"}
-	case Completions, Messages, CohereChat, FIM:
+	case Completions: // where none means 16
+		return []outputCap{{names: names, silent: true}}
+	case Messages, CohereChat, FIM:
 	case Generate:
 		return []outputCap{{in: []string{"generationConfig", "generation_config"}, names: []string{"maxOutputTokens", "max_output_tokens"}}}
 	case Converse:
 		return []outputCap{{in: []string{"inferenceConfig"}, names: []string{"maxTokens"}}}
-	case Invoke:
+	case Invoke: // nobody knows which one the model reads
 		return []outputCap{
 			{names: []string{"max_tokens", "max_tokens_to_sample", "max_gen_len"}, silent: true},
 			{in: []string{"textGenerationConfig"}, names: []string{"maxTokenCount"}, silent: true},
@@ -63,12 +65,12 @@ func (w *rewriter) cap(c outputCap, most int64) {
 	object, member := w.body[w.start:], `"`+c.names[0]+`":`+strconv.FormatInt(most, 10)
 	declared := false
 	if c.in == nil {
-		declared = w.lower(object, c.names, most)
+		declared = w.lower(object, c, most)
 	} else {
 		inner := ""
 		jsonwalk.Members(object, func(key, value string) bool {
 			if slices.Contains(c.in, unescaped(key)) {
-				inner, declared = value, w.lower(value, c.names, most) // the last one counts
+				inner, declared = value, w.lower(value, c, most) // the last one counts
 			}
 			return true
 		})
@@ -92,11 +94,11 @@ func (w *rewriter) cap(c outputCap, most int64) {
 }
 
 // lower lowers what the members of an object declare, and says whether any declares something.
-func (w *rewriter) lower(object string, names []string, most int64) (declared bool) {
+func (w *rewriter) lower(object string, c outputCap, most int64) (declared bool) {
 	jsonwalk.Members(object, func(key, value string) bool {
-		if slices.Contains(names, unescaped(key)) {
+		if slices.Contains(c.names, unescaped(key)) {
 			declared = true
-			if wholeNumber(value) > most || value == "null" || value[0] == '-' { // Ollama's -1 is as many as there are
+			if wholeNumber(value) > most || value == "null" && !c.silent || value[0] == '-' { // Ollama's -1 is as many as there are
 				w.replace(value, strconv.FormatInt(most, 10))
 			}
 		}

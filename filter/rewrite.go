@@ -10,9 +10,9 @@ import (
 	"github.com/weirproxy/weir/policy"
 )
 
-// rewritable says whether weir may change the body: one that is compressed, signed, or not all there leaves as it is.
+// rewritable says whether weir may change the body: one that is compressed, signed, or was not read to its end leaves as it is.
 func (s *Stream) rewritable() bool {
-	return !s.partial && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
+	return !s.partial && s.bytes <= s.plugin.policy.Parse && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
 }
 
 // move makes Envoy send the request where its path leads now.
