@@ -16,35 +16,33 @@ type outputCap struct {
 	silent bool     // none is written
 }
 
-// caps gives the places where an API may declare the most output.
+// caps are the places where each API may declare the most output.
+var caps = [numAPIs][]outputCap{
+	Chat:        {{names: []string{"max_tokens", "max_completion_tokens"}}},
+	Responses:   {{names: []string{"max_output_tokens"}}},
+	Completions: {{names: []string{"max_tokens"}, silent: true}}, // where none means 16
+	Messages:    {{names: []string{"max_tokens"}}},
+	CohereChat:  {{names: []string{"max_tokens"}}},
+	FIM:         {{names: []string{"max_tokens"}}},
+	Generate:    {{in: []string{"generationConfig", "generation_config"}, names: []string{"maxOutputTokens", "max_output_tokens"}}},
+	Converse:    {{in: []string{"inferenceConfig"}, names: []string{"maxTokens"}}},
+	Invoke: { // nobody knows which one the model reads
+		{names: []string{"max_tokens", "max_tokens_to_sample", "max_gen_len"}, silent: true},
+		{in: []string{"textGenerationConfig"}, names: []string{"maxTokenCount"}, silent: true},
+		{in: []string{"inferenceConfig"}, names: []string{"maxTokens", "max_new_tokens"}, silent: true},
+	},
+	OllamaChat:     {{in: []string{"options"}, names: []string{"num_predict"}}},
+	OllamaGenerate: {{in: []string{"options"}, names: []string{"num_predict"}}},
+}
+
+// openAICaps are those of OpenAI's own chats: its newer models refuse the old name.
+var openAICaps = []outputCap{{names: []string{"max_completion_tokens", "max_tokens"}}}
+
 func (a API) caps(d Dialect) []outputCap {
-	names := []string{"max_tokens", "max_completion_tokens"}
-	switch a {
-	case Chat:
-		if d == OpenAI { // whose newer models refuse the old name
-			names = []string{"max_completion_tokens", "max_tokens"}
-		}
-	case Responses:
-		names = []string{"max_output_tokens"}
-	case Completions: // where none means 16
-		return []outputCap{{names: names, silent: true}}
-	case Messages, CohereChat, FIM:
-	case Generate:
-		return []outputCap{{in: []string{"generationConfig", "generation_config"}, names: []string{"maxOutputTokens", "max_output_tokens"}}}
-	case Converse:
-		return []outputCap{{in: []string{"inferenceConfig"}, names: []string{"maxTokens"}}}
-	case Invoke: // nobody knows which one the model reads
-		return []outputCap{
-			{names: []string{"max_tokens", "max_tokens_to_sample", "max_gen_len"}, silent: true},
-			{in: []string{"textGenerationConfig"}, names: []string{"maxTokenCount"}, silent: true},
-			{in: []string{"inferenceConfig"}, names: []string{"maxTokens", "max_new_tokens"}, silent: true},
-		}
-	case OllamaChat, OllamaGenerate:
-		return []outputCap{{in: []string{"options"}, names: []string{"num_predict"}}}
-	default:
-		return nil
+	if a == Chat && d == OpenAI {
+		return openAICaps
 	}
-	return []outputCap{{names: names}}
+	return caps[a]
 }
 
 // SetCap gives the body with no more output declared than most, wherever it is declared; where it is not, it is added. What

@@ -31,7 +31,7 @@ func (s *Stream) instead(r *policy.Refusal, c *policy.Caller) (Action, bool) {
 // left to the budget.
 func (s *Stream) afterRetries(now int64, path *policy.Path, c *policy.Caller) (Action, bool) {
 	p := s.plugin.policy
-	if !p.Relieves() || s.retries() > 0 || !s.vm.ledger.RetriesSpent(now, p, path) {
+	if !p.Relieves || s.retries() > 0 || !s.vm.ledger.RetriesSpent(now, path) {
 		return Pause, false
 	}
 	return s.degrade(&policy.Refusal{Reason: policy.RetryBudgetExhausted, Tier: policy.TierTree, Dimension: policy.TreeRetries}, c)

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,83 +67,83 @@ type Spill struct {
 func (c *compiler) substitutes(p *Policy) {
 	total := 0
 	for _, model := range sortedKeys(c.spec.Degrade) {
-		d, path := c.spec.Degrade[model], Join("degrade", model)
-		c.name(path, model, MaxName)
-		c.substitute(path, model, d.Model)
-		switch s := d.Static; {
-		case s != nil && (d.Model != "" || d.MaxTokens != 0):
-			c.add(path, "write {static: FILE} alone", "a fixed reply has no model and no cap")
-		case s != nil:
-			total += len(s.Reply) + len(s.Stream)
-			c.static(Join(path, "static"), s)
-		case d.Model == "" && d.MaxTokens == 0, d.Model == model && d.MaxTokens == 0:
-			c.add(path, "write a smaller model, such as gpt-4o-mini, or {max_tokens: 512}, or {static: FILE}", "nothing else in its place")
-		case d.MaxTokens > MaxUnits:
-			c.add(Join(path, "max_tokens"), "write 512", "%d is more than %d", d.MaxTokens, int64(MaxUnits))
+		d := c.spec.Degrade[model]
+		if problem, hint := d.problem(model); problem != "" {
+			c.add(Join("degrade", model), hint, "%s", problem)
+		} else if p.degrade.Add(model, d); d.Static != nil {
+			total += len(d.Static.Reply) + len(d.Static.Stream)
 		}
-		p.degrade.Add(model, &d)
 	}
 	if total > maxStatics {
 		c.add("degrade", "", "the fixed replies have %d bytes with their streams, at most %d", total, maxStatics)
 	}
 	for _, model := range sortedKeys(c.spec.Spill) {
-		s, path := c.spec.Spill[model], Join("spill", model)
-		c.name(path, model, MaxName)
-		c.substitute(path, model, s.Model)
+		s := c.spec.Spill[model]
+		problem, hint := badModels(model, s.Model)
 		i := slices.IndexFunc(p.Providers, func(pr *Provider) bool { return pr.Name == s.Provider })
 		if i < 0 {
-			c.add(path, "write one of "+strings.Join(sortedKeys(c.spec.Providers), ", "), "no provider %q", s.Provider)
+			problem, hint = "no provider "+strconv.Quote(s.Provider), "write one of "+strings.Join(sortedKeys(c.spec.Providers), ", ")
+		}
+		if problem != "" {
+			c.add(Join("spill", model), hint, "%s", problem)
 			continue
 		}
 		p.spill.Add(model, &Spill{p.Providers[i], s.Model})
 	}
-	c.needed(p)
+	c.reliefs(p)
 }
 
-// substitute checks the name of a model that is written into requests.
-func (c *compiler) substitute(path, model, name string) {
-	if strings.Contains(name, "*") {
-		c.add(path, "write the name of one model", "%q is a pattern", name)
-	}
-	if name != "" {
-		c.name(path, name, MaxName)
-	}
-}
-
-func (c *compiler) static(path string, s *StaticSpec) {
+// problem says what is wrong with an entry, and what to write.
+func (d *DegradeSpec) problem(model string) (problem, hint string) {
+	s := d.Static
 	switch {
-	case s.Reply == "":
-		c.add(path, "write the name of a file", "no reply")
-	case !slices.Contains(StaticAPIs, s.API):
-		c.add(path, "write one of "+strings.Join(StaticAPIs, ", "), "a reply of an unknown form %q", s.API)
-	case len(s.Reply) > MaxStatic:
-		c.add(path, "", "the reply has %d bytes, at most %d", len(s.Reply), MaxStatic)
+	case s != nil && (d.Model != "" || d.MaxTokens != 0):
+		return "a fixed reply has no model and no cap", "write {static: FILE} alone"
+	case s != nil && (s.Reply == "" || !slices.Contains(StaticAPIs, s.API)):
+		return "no reply of a known form", "write {static: FILE}, a file with one answer of a provider as JSON"
+	case s != nil && len(s.Reply) > MaxStatic:
+		return "the reply is longer than 64 KiB", ""
+	case s == nil && d.MaxTokens == 0 && (d.Model == "" || d.Model == model):
+		return "nothing else in its place", "write a smaller model, such as gpt-4o-mini, or {max_tokens: 512}, or {static: FILE}"
+	case d.MaxTokens > MaxUnits:
+		return "max_tokens is out of range", "write {max_tokens: 512}"
 	}
+	return badModels(model, d.Model)
 }
 
-// needed checks that what classes and trees ask for is there.
-func (c *compiler) needed(p *Policy) {
+// badModels says what is wrong with the names of a model and of the one in its place.
+func badModels(model, other string) (problem, hint string) {
+	switch {
+	case strings.Contains(other, "*"):
+		return strconv.Quote(other) + " is a pattern", "write the name of one model"
+	case model == "" || max(len(model), len(other)) > MaxName || !Printable(model+other):
+		return "a name has 1 to 128 bytes and no control characters", ""
+	}
+	return "", ""
+}
+
+// reliefs checks that there is what classes, routes and trees ask for, and marks the trees.
+func (c *compiler) reliefs(p *Policy) {
 	check := func(path, word string) {
 		switch {
 		case word == "degrade" && len(c.spec.Degrade) == 0:
-			c.add(path, "write degrade: {gpt-4o: gpt-4o-mini}", "degrade does not say to what")
+			c.add(path, "write degrade: {gpt-4o: gpt-4o-mini}", "the policy does not say to what")
 		case word == "spill" && len(c.spec.Spill) == 0:
-			c.add(path, "write spill: {gpt-4o: OTHER_PROVIDER}", "spill does not say where to")
+			c.add(path, "write spill: {gpt-4o: OTHER_PROVIDER}", "the policy does not say where to")
 		}
 	}
 	for _, name := range sortedKeys(c.spec.Classes) {
 		check(Join(Join("classes", name), "on_limit"), c.spec.Classes[name].OnLimit)
 	}
-	for i, r := range c.spec.Routes {
-		check(routePath(i)+".on_limit", r.OnLimit)
+	for i := range c.spec.Routes {
+		check(routePath(i)+".on_limit", c.spec.Routes[i].OnLimit)
 	}
-	p.relieved = map[*Limit]bool{}
 	for _, name := range sortedKeys(c.spec.Limits.Tree) {
-		if s := c.spec.Limits.Tree[name]; s != nil && s.OnRetriesSpent != "" {
+		if s := c.spec.Limits.Tree[name]; s != nil {
 			path := Join(Join("limits.tree", name), "on_retries_spent")
-			if c.oneOf(path, s.OnRetriesSpent, "deny", "deny", "degrade") == "degrade" {
-				check(path, s.OnRetriesSpent)
-				p.relieved[p.tree[name]] = true
+			check(path, c.oneOf(path, s.OnRetriesSpent, "deny", "deny", "degrade"))
+			if l := p.tree[name]; l != nil && s.OnRetriesSpent == "degrade" {
+				l.relieved, p.Relieves = true, true
 			}
 		}
 	}
@@ -168,10 +169,10 @@ func (p *Policy) SpillOf(from *Provider, model string) *Spill {
 
 // RetriesSpent says whether the path is of a request tree that has used up its retries, and whose next calls are therefore for
 // smaller models.
-func (l *Ledger) RetriesSpent(now int64, p *Policy, path *Path) bool {
+func (l *Ledger) RetriesSpent(now int64, path *Path) bool {
 	for i := range path.Len {
 		s := &path.Steps[i]
-		if s.Tier != TierTree || !p.relieved[s.Limit] {
+		if s.Tier != TierTree || !s.Limit.relieved {
 			continue
 		}
 		r := &l.loads[i]
@@ -184,6 +185,3 @@ func (l *Ledger) RetriesSpent(now int64, p *Policy, path *Path) bool {
 	}
 	return false
 }
-
-// Relieves says whether any request tree is sent to smaller models when its retries are spent.
-func (p *Policy) Relieves() bool { return len(p.relieved) > 0 }

@@ -22,6 +22,7 @@ type Policy struct {
 	Families  Patterns[string]
 	Classes   []Class                        // the highest first; at least one
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
+	Relieves  bool                           // some request trees go on with smaller models when their retries are spent
 	Since     int64                          // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
@@ -36,7 +37,6 @@ type Policy struct {
 	weights      Patterns[*WeightSpec]
 	degrade      Patterns[*DegradeSpec]
 	spill        Patterns[*Spill]
-	relieved     map[*Limit]bool // trees whose calls are for smaller models when their retries are spent
 }
 
 // A Provider is an upstream account.

@@ -22,8 +22,8 @@ type Spec struct {
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
-	Degrade    map[string]DegradeSpec  `json:"degrade,omitempty"`
-	Spill      map[string]SpillSpec    `json:"spill,omitempty"`
+	Degrade    map[string]*DegradeSpec `json:"degrade,omitempty"`
+	Spill      map[string]*SpillSpec   `json:"spill,omitempty"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
 	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
 	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`

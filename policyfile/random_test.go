@@ -69,11 +69,10 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		p.Prefix = fmt.Sprintf("/p%d", len(name)*100+strings.Index(strings.Join(names, " "), name))
 		s.Providers[name] = p
 	}
-	for model, d := range s.Spill {
+	for _, d := range s.Spill {
 		for name := range s.Providers {
 			d.Provider = name
 		}
-		s.Spill[model] = d
 	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
