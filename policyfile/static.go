@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weirproxy/weir/policy"
 )
@@ -36,6 +37,16 @@ func Files(name string, data []byte) (files []string) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files)
+}
+
+// Beside gives what is in files that a policy names, to tell whether it has changed.
+func Beside(files []string) string {
+	var all strings.Builder
+	for _, file := range files {
+		data, err := readSmall(file)
+		fmt.Fprintf(&all, "%q %v\n", data, err)
+	}
+	return all.String()
 }
 
 // beside is where a file is that a policy names: beside the policy, unless its path begins with a slash.
