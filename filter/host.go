@@ -19,7 +19,6 @@ type Host interface {
 	RequestHeaders() [][2]string
 	SetRequestHeader(name, value string)
 	RemoveRequestHeader(name string)
-	ClearRoute()                 // has the route chosen again, by the headers as they are then
 	RequestBody(size int) []byte // the first size bytes of what is buffered
 	SetRequestBody(body []byte)  // instead of what is buffered
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
-	"github.com/weirproxy/weir/policy"
 )
 
 // rewritable says whether weir may change the body: one that is compressed, signed, or was not read to its end leaves as it is.
@@ -15,18 +14,10 @@ func (s *Stream) rewritable() bool {
 	return !s.partial && s.bytes <= s.plugin.policy.Parse && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
 }
 
-// move makes Envoy send the request where its path leads now.
-func (s *Stream) move() {
-	s.vm.host.SetRequestHeader(":path", s.path)
-	if s.verdict == policy.Spilled {
-		s.vm.host.ClearRoute()
-	}
-}
-
 // rewrite makes all changes to the body that is about to leave, one after the other.
 func (s *Stream) rewrite() {
-	if s.moved {
-		s.move()
+	if s.moved { // of a change by a filter of ABI 0.2.0 Envoy chooses the route anew; later ones would have to ask for it
+		s.vm.host.SetRequestHeader(":path", s.path)
 	}
 	if !s.asks && s.body == nil {
 		return

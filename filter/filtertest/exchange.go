@@ -35,7 +35,6 @@ type Exchange struct {
 	Reply    *Reply      // if the filter answered
 	Received []byte      // of the answer's body, as it reaches the caller
 	Buffered int         // the most bytes that were ever held
-	Rerouted bool        // the route was chosen again
 	Held     bool        // a piece of the answer was held back
 
 	worker     *Worker

@@ -78,7 +78,6 @@ func (h nativeHost) RequestHeaders() [][2]string {
 }
 
 func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
-func (h nativeHost) ClearRoute()                         { h.w.current.Rerouted = true }
 func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeRequest(name) }
 
 func (h nativeHost) RequestBody(size int) []byte {

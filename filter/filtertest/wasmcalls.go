@@ -76,16 +76,6 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 	return g.give(b, ptr, size)
 }
 
-// foreignFunction knows the one that the filter calls.
-func (m *Module) foreignFunction(_ context.Context, mod api.Module, name, nameSize, _, _, _, _ uint32) uint32 {
-	g := m.guest(mod)
-	if g.string(name, nameSize) != "clear_route_cache" {
-		return statusNotFound
-	}
-	g.w.current.Rerouted = true
-	return statusOK
-}
-
 // setBuffer replaces a buffer as a whole, which is all that the filter does.
 func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most, ptr, size uint32) uint32 {
 	g := m.guest(mod)

@@ -114,7 +114,6 @@ func (m *Module) defineHost(ctx context.Context) error {
 	def("proxy_get_property", m.property)
 	def("proxy_define_metric", m.defineMetric)
 	def("proxy_increment_metric", m.incrementMetric)
-	def("proxy_call_foreign_function", m.foreignFunction)
 	def("proxy_send_local_response", m.reply)
 	_, err := b.Instantiate(ctx)
 	return err

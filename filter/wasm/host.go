@@ -104,8 +104,6 @@ func (host) SetRequestHeader(name, value string) { _ = proxywasm.ReplaceHttpRequ
 
 func (host) RemoveRequestHeader(name string) { _ = proxywasm.RemoveHttpRequestHeader(name) }
 
-func (host) ClearRoute() { _, _ = proxywasm.CallForeignFunction("clear_route_cache", nil) }
-
 func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
 
 func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(body) }
