@@ -165,7 +165,6 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 			return q, false
 		}
 		q = r.Count()
-		s.bytes = int64(len(body))
 	}
 	if s.call.Model != "" {
 		q.Model = s.call.Model

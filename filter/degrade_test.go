@@ -313,6 +313,82 @@ func TestDegradesAfterRetries(t *testing.T) {
 			t.Errorf("the smaller one has no room: %s %+v", x.Body, x.Reply)
 		}
 	})
+	// Neither for a retry nor for another budget that is spent; and what is not degraded counts as it came.
+	policy = strings.Replace(degradePolicy, `"limits":{`, `"limits":{"tree":{"default":{"retries":"1","calls":"4","on_retries_spent":"degrade"}},`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		call := func(tree, class, retry, body string) *filtertest.Exchange {
+			r := inClass(class, chatPath, body)
+			r.Headers = append(r.Headers, [2]string{"x-request-tree", tree}, [2]string{"x-stainless-retry-count", retry})
+			return p.Worker(0).Open(r)
+		}
+		static := bodyOf("big-static", 10, "")
+		for _, tree := range []string{"a", "b"} {
+			for i, retry := range []string{"1", "0", "2", "0"} {
+				x := call(tree, "degrade", retry, static)
+				if replied := x.Reply != nil; replied != (i > 0) || replied && (x.Reply.Status == 200) != (retry == "0") {
+					t.Errorf("tree %s, call %d: %v %+v", tree, i, x.Sent, x.Reply)
+				}
+			}
+		}
+		for range 4 {
+			call("c", "deny", "0", bodyOf("none", 1, ""))
+		}
+		if x := call("c", "deny", "0", static); x.Reply == nil || x.Reply.Headers.Get("x-weir-dimension") != "calls" {
+			t.Errorf("calls are spent, not retries: %+v", x.Reply)
+		}
+		call("d", "deny", "1", bodyOf("none", 1, ""))
+		fill(t, p, chatPath, bodyOf("small", 4990, ""))
+		if x := call("d", "deny", "0", bodyOf("big-capped", 850, `"stream":true,`)); !x.Sent || string(x.Body) != bodyOf("big-capped", 850, `"stream":true,`) {
+			t.Fatalf("%s %+v", x.Body, x.Reply)
+		}
+		if x := call("e", "deny", "0", bodyOf("big", 80, `"stream":true,`)); x.Sent {
+			t.Error("what was not degraded was counted as if it had been")
+		}
+	})
+}
+
+// At another provider what holds there holds: its tools, its way with streams, its prefix.
+func TestSpillsByTheRulesThere(t *testing.T) {
+	policy := strings.NewReplacer(`"limits":{`, `"limits":{"tool":{"root":{"rpm":"1"},"backup":{"rpm":"1"}},`,
+		`"azure":{"upstream":"http://azure.test",`, `"root":{"upstream":"http://root.test","prefix":"/","dialect":"generic"},"azure":{"upstream":"http://azure.test","stream":{"include_usage":"add"},`,
+		`"spill":{"big"`, `"spill":{"big-odd*":{"provider":"azure"},"big-own":{"provider":"azure","model":"big-other"},"big"`, `"*":{"tpm":"5000"`, `"big-own":{"tpm":"5"},"*":{"tpm":"5000"`,
+		`"search":{"provider":"backup"}`, `"search":{"provider":"root"}`,
+	).Replace(degradePolicy)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(inClass("deny", "/search", `{}`))
+		if x := w.Open(inClass("spill", "/search?a", `{}`)); !x.Sent || x.Upstream(":path") != "/?a" {
+			t.Errorf("%v %+v", x.Headers, x.Reply)
+		}
+		if x := w.Open(inClass("spill", "/search", `{}`)); x.Sent {
+			t.Error("the tool there has no limit")
+		}
+		fill(t, p, chatPath, bodyOf("big", 950, ""))
+		if x := w.Open(inClass("spill", chatPath, bodyOf("big-job", 300, ""))); !x.Sent {
+			t.Errorf("%+v", x.Reply)
+		}
+		if x := w.Open(inClass("spill", chatPath, bodyOf("big-job", 300, ""))); x.Sent {
+			t.Error("the tool there has no limit")
+		}
+		x := w.Open(inClass("spill", chatPath, bodyOf("big-same", 300, `"stream":true,`)))
+		if want := strings.Replace(bodyOf("big-same", 300, `"stream":true,`), "{", `{"stream_options":{"include_usage":true},`, 1); string(x.Body) != want || x.Upstream("content-length") != strconv.Itoa(len(want)) {
+			t.Errorf("%s %v %+v", x.Body, x.Headers, x.Reply)
+		}
+		odd := w.Open(inClass("spill", chatPath, strings.Replace(bodyOf("big-odd", 300, ""), "big-odd", `big-odd\n`, 1)))
+		odd.Respond(200, true)
+		if answerHeader(odd, "x-weir-decision") != "spill" || answerHeader(odd, "x-weir-model") != "" {
+			t.Errorf("%+v %v", odd.Reply, odd.AnswerHeaders())
+		}
+		if x := w.Open(inClass("spill", "/azure/v1/chat/completions", bodyOf("big-own", 300, ""))); x.Sent {
+			t.Errorf("spilled to where it was: %s", x.Body)
+		}
+	})
+	both(t, 1, strings.Replace(degradePolicy, `,"stream":"data: {}\n\n"`, "", 1), func(t *testing.T, p *filtertest.Process) {
+		fill(t, p, chatPath, bodyOf("big", 950, ""))
+		if x := p.Worker(0).Open(inClass("degrade", chatPath, bodyOf("big-static", 300, `"stream":true,`))); x.Reply == nil || x.Reply.Status != 429 {
+			t.Errorf("a fixed reply without a stream: %+v", x.Reply)
+		}
+	})
 }
 
 // Whatever is asked and however it ends: each call is held by the buckets of the model that it was sent to, and no others, and
@@ -382,6 +458,23 @@ func TestDegradedHoldsOnce(t *testing.T) {
 		}
 		if n := p.Metric("weir_panics_total"); n > 0 {
 			rt.Fatalf("%v", p.Logs)
+		}
+	})
+}
+
+// Usage counts as the model that was used counts it.
+func TestDegradedUsage(t *testing.T) {
+	policy := strings.Replace(degradePolicy, `"degrade":{"big"`, `"weights":{"small":{"cached":"0%"}},"degrade":{"big"`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		fill(t, p, chatPath, bodyOf("big", 950, "")).Answer(200, `{"usage":{"prompt_tokens":900,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":900}}}`)
+		before := used(t, p, "a")
+		x := p.Worker(0).Open(inClass("degrade", chatPath, bodyOf("big", 300, "")))
+		if string(x.Body) != bodyOf("small", 300, "") {
+			t.Fatalf("%s %+v", x.Body, x.Reply)
+		}
+		x.Answer(200, `{"usage":{"prompt_tokens":900,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":900}}}`)
+		if n := used(t, p, "a") - before; n != 7 {
+			t.Errorf("it counts as %d tokens, want 7", n)
 		}
 	})
 }

@@ -152,9 +152,6 @@ func (c *compiler) reliefs(p *Policy) {
 // DegradeOf gives what may answer in place of a model; nil if nothing may.
 func (p *Policy) DegradeOf(model string) *DegradeSpec {
 	d, _ := p.degrade.Lookup(model)
-	if d == nil || d.Static == nil && d.MaxTokens == 0 && d.Model == model {
-		return nil
-	}
 	return d
 }
 
