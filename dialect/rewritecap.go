@@ -67,7 +67,7 @@ func (w *rewriter) cap(c outputCap, most int64) {
 	} else {
 		inner := ""
 		jsonwalk.Members(object, func(key, value string) bool {
-			if slices.Contains(c.in, unescaped(key)) {
+			if slices.Contains(c.in, jsonwalk.Unescape(key)) {
 				inner, declared = value, w.lower(value, c, most) // the last one counts
 			}
 			return true
@@ -94,7 +94,7 @@ func (w *rewriter) cap(c outputCap, most int64) {
 // lower lowers what the members of an object declare, and says whether any declares something.
 func (w *rewriter) lower(object string, c outputCap, most int64) (declared bool) {
 	jsonwalk.Members(object, func(key, value string) bool {
-		if slices.Contains(c.names, unescaped(key)) {
+		if slices.Contains(c.names, jsonwalk.Unescape(key)) {
 			declared = true
 			if wholeNumber(value) > most || value == "null" && !c.silent || value[0] == '-' { // Ollama's -1 is as many as there are
 				w.replace(value, strconv.FormatInt(most, 10))

@@ -18,7 +18,7 @@ func SetModel(body []byte, model string) []byte {
 		return nil
 	}
 	jsonwalk.Members(w.body[w.start:], func(key, value string) bool {
-		if unescaped(key) == "model" {
+		if jsonwalk.Unescape(key) == "model" {
 			w.replace(value, quoted(model))
 		}
 		return true

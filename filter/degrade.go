@@ -98,6 +98,7 @@ func (s *Stream) redirect(as policy.Verdict, why *policy.Refusal, c *policy.Call
 		}
 		if q, ok := s.reserveAnew(body, c); ok {
 			s.vm.countDecision(as, metricRequests, why)
+			s.logged.refusal, s.logged.model = *why, s.model
 			return s.send(q), true
 		}
 	}
@@ -185,6 +186,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
+		s.logged.shadow = d.Shadow
 	}
 	return q, d.Verdict == policy.Admit
 }
@@ -203,7 +205,7 @@ func (s *Stream) static(to *policy.StaticSpec, q *dialect.Request, why *policy.R
 	if body == "" {
 		return Pause, false
 	}
-	s.phase = refused
+	s.phase, s.verdict, s.status, s.logged.refusal = refused, policy.Degraded, 200, *why
 	s.vm.countDecision(policy.Degraded, metricRequests, why)
 	s.vm.host.Reply(200, [][2]string{{"content-type", kind}, {"x-weir-decision", policy.Degraded.String()}}, []byte(body))
 	s.headers = nil

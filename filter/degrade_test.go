@@ -478,3 +478,28 @@ func TestDegradedUsage(t *testing.T) {
 		}
 	})
 }
+
+// The log says what became of a call, and which limit was in its way.
+func TestDegradedLog(t *testing.T) {
+	policy := strings.Replace(degradePolicy, `"providers"`, `"log":{"deny":"warn"},"providers"`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		fill(t, p, chatPath, bodyOf("big", 950, ""))
+		for _, row := range []struct{ class, model, want string }{
+			{"degrade", "big", `weir decision=degrade reason=limit_exceeded tier=provider dimension=tpm limit=1000 need=303 wait_ms=62000 status=200 request_id="" ` +
+				`attempt=1 waited_ms=0 provider=openai model="small" class=degrade how=estimate input=3 output=300 ending=complete source=usage charged_input=1 charged_output=2`},
+			{"spill", "big-same", `weir decision=spill reason=limit_exceeded tier=provider dimension=tpm limit=1000 need=303 wait_ms=62000 status=200 request_id="" ` +
+				`attempt=1 waited_ms=0 provider=azure model="big-same" class=spill how=estimate input=3 output=300 ending=complete source=usage charged_input=1 charged_output=2`},
+			{"degrade", "big-static", `weir decision=degrade reason=limit_exceeded tier=provider dimension=tpm limit=1000 need=303 wait_ms=62000 status=200 request_id="" ` +
+				`attempt=1 waited_ms=0 provider=openai model="big-static" class=degrade`},
+		} {
+			x := p.Worker(0).Open(inClass(row.class, chatPath, bodyOf(row.model, 300, "")))
+			if x.Sent {
+				x.Answer(200, `{"usage":{"prompt_tokens":1,"completion_tokens":2}}`)
+			}
+			x.Close()
+			if n := len(p.Logs); n == 0 || p.Logs[n-1] != row.want {
+				t.Errorf("logged %q\nwant %q", p.Logs, row.want)
+			}
+		}
+	})
+}

@@ -79,6 +79,9 @@ func (c *compiler) substitutes(p *Policy) {
 	}
 	for _, model := range sortedKeys(c.spec.Spill) {
 		s := c.spec.Spill[model]
+		if s == nil {
+			s = new(SpillSpec)
+		}
 		problem, hint := badModels(model, s.Model)
 		i := slices.IndexFunc(p.Providers, func(pr *Provider) bool { return pr.Name == s.Provider })
 		if i < 0 {
@@ -95,6 +98,9 @@ func (c *compiler) substitutes(p *Policy) {
 
 // problem says what is wrong with an entry, and what to write.
 func (d *DegradeSpec) problem(model string) (problem, hint string) {
+	if d == nil || *d == (DegradeSpec{}) || *d == (DegradeSpec{Model: model}) {
+		return "nothing else in its place", "write a smaller model, such as gpt-4o-mini, or {max_tokens: 512}, or {static: FILE}"
+	}
 	s := d.Static
 	switch {
 	case s != nil && (d.Model != "" || d.MaxTokens != 0):
@@ -103,8 +109,6 @@ func (d *DegradeSpec) problem(model string) (problem, hint string) {
 		return "no reply of a known form", "write {static: FILE}, a file with one answer of a provider as JSON"
 	case s != nil && len(s.Reply) > MaxStatic:
 		return "the reply is longer than 64 KiB", ""
-	case s == nil && d.MaxTokens == 0 && (d.Model == "" || d.Model == model):
-		return "nothing else in its place", "write a smaller model, such as gpt-4o-mini, or {max_tokens: 512}, or {static: FILE}"
 	case d.MaxTokens > MaxUnits:
 		return "max_tokens is out of range", "write {max_tokens: 512}"
 	}

@@ -23,7 +23,8 @@ type Policy struct {
 	Classes   []Class                        // the highest first; at least one
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
 	Relieves  bool                           // some request trees go on with smaller models when their retries are spent
-	Since     int64                          // when it came into force, ns of the clock of decisions; set by who puts it there
+	Log       Log
+	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec

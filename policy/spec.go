@@ -3,7 +3,8 @@
 package policy
 
 // A Spec is a policy as it is written, decoded but neither checked nor completed; [Compile] does both. As JSON it is what
-// the control plane sends to the filter. A field tagged weir:"later" is accepted and does nothing yet.
+// the control plane sends to the filter, which reads the fields that specfields.go lists. A field tagged weir:"later" is
+// accepted and does nothing yet.
 type Spec struct {
 	APIVersion string                  `json:"apiVersion"`
 	Mode       Mode                    `json:"mode,omitzero"`
@@ -22,6 +23,7 @@ type Spec struct {
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
+	Log        LogSpec                 `json:"log,omitzero"`
 	Degrade    map[string]*DegradeSpec `json:"degrade,omitempty"`
 	Spill      map[string]*SpillSpec   `json:"spill,omitempty"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
@@ -183,6 +185,13 @@ type SettleSpec struct {
 type QueueSpec struct {
 	Entries Count `json:"entries,omitempty"`
 	Bytes   Size  `json:"bytes,omitempty"`
+}
+
+// LogSpec says what is written of each decision, and how loud: off, debug, info or warn.
+type LogSpec struct {
+	Admit  string `json:"admit,omitempty"`
+	Deny   string `json:"deny,omitempty"`
+	Access bool   `json:"access,omitempty"` // as filter state, for Envoy's access log
 }
 
 // FanoutSpec bounds reservations for parallel branches.

@@ -138,6 +138,7 @@ func good(t testing.TB) []string {
 var extras = []string{"file", "api", "reply", // of a static reply, which the control plane fills in
 	"weights", "priority", "image", "reasoning", "reset",
 	"secret", "cluster", "rph", "tph", "itpm", "otpm", "usd_per_month", "burst", "max_output", "climb", "borrow", "settle", "uncertain", "off",
+	"log", "admit", "deny", "access",
 }
 
 func TestExampleIsWhole(t *testing.T) {
