@@ -269,6 +269,9 @@ func TestSpills(t *testing.T) {
 			t.Fatalf("%s %v %+v", job.Body, job.Headers, job.Reply)
 		}
 		job.Respond(202, false, [2]string{"content-type", "application/json"})
+		if d, m := answerHeader(job, "x-weir-decision"), answerHeader(job, "x-weir-model"); d != "spill" || m != "" {
+			t.Errorf("told %q %q, but nobody knows the model", d, m)
+		}
 		job.Chunk([]byte(`{"job":1}`), true)
 		job.Close()
 		w := p.Worker(0)
@@ -311,6 +314,15 @@ func TestDegradesAfterRetries(t *testing.T) {
 		fill(t, p, chatPath, bodyOf("small", 4975, ""))
 		if x := call("0"); !x.Sent || string(x.Body) != bodyOf("big", 10, "") {
 			t.Errorf("the smaller one has no room: %s %+v", x.Body, x.Reply)
+		}
+	})
+	both(t, 1, strings.Replace(policy, `"providers"`, `"mode":"shadow","providers"`, 1), func(t *testing.T, p *filtertest.Process) {
+		for _, retry := range []string{"1", "2", "3", "0"} {
+			r := inClass("degrade", chatPath, bodyOf("big", 10, ""))
+			r.Headers = append(r.Headers, [2]string{"x-request-tree", "t"}, [2]string{"x-stainless-retry-count", retry})
+			if x := p.Worker(0).Open(r); !x.Sent || string(x.Body) != bodyOf("big", 10, "") {
+				t.Errorf("in shadow mode: %s %+v", x.Body, x.Reply)
+			}
 		}
 	})
 	// Neither for a retry nor for another budget that is spent; and what is not degraded counts as it came.

@@ -100,13 +100,14 @@ func (p *Policy) Classed() bool {
 }
 
 func (c *compiler) onLimit(path, word string) OnLimit {
-	word = c.oneOf(Join(path, "on_limit"), word, "deny", onLimitNames[:]...)
+	path = Join(path, "on_limit")
+	word = c.goes(path, c.oneOf(path, word, "deny", onLimitNames[:]...))
 	return OnLimit(slices.Index(onLimitNames[:], word))
 }
 
 func (c *compiler) routes(p *Policy) {
 	for i, s := range c.spec.Routes {
-		path := routePath(i)
+		path := fmt.Sprintf("routes[%d]", i)
 		if !strings.HasPrefix(s.Match.Path, "/") {
 			c.add(Join(Join(path, "match"), "path"), "write a path such as /openai/v1/embeddings, with * for anything", "%q is no path", s.Match.Path)
 		}
@@ -119,8 +120,6 @@ func (c *compiler) routes(p *Policy) {
 		p.routes.Add(s.Match.Path, r)
 	}
 }
-
-func routePath(i int) string { return fmt.Sprintf("routes[%d]", i) }
 
 func (p *Policy) classNamed(name string) int {
 	return slices.IndexFunc(p.Classes, func(c Class) bool { return c.Name == name })

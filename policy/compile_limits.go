@@ -140,12 +140,14 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 	for _, name := range sortedKeys(specs) {
 		path, s := Join("limits.tree", name), specs[name]
 		c.name(path, name, MaxName)
-		if s == nil || *s == (TreeSpec{TTL: s.TTL, Floor: s.Floor}) {
+		if s == nil || s.OnRetriesSpent != "degrade" && *s == (TreeSpec{TTL: s.TTL, Floor: s.Floor, OnRetriesSpent: s.OnRetriesSpent}) {
 			c.add(path, "write {calls: 60, ttl: 30m}", "no limit")
 			continue
 		}
+		field := Join(path, "on_retries_spent")
+		relieved := c.goes(field, c.oneOf(field, s.OnRetriesSpent, "deny", "deny", "degrade")) == "degrade"
 		retries := s.Retries
-		if retries == 0 && s.OnRetriesSpent == "degrade" {
+		if retries == 0 && relieved {
 			retries = defaultRetries
 		}
 		ttl := cmp.Or(time.Duration(s.TTL), defaultTreeTTL)
@@ -164,6 +166,7 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 			}
 		}
 		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
+		m[name].relieved = relieved
 	}
 	return m
 }

@@ -93,7 +93,6 @@ func (c *compiler) substitutes(p *Policy) {
 		}
 		p.spill.Add(model, &Spill{p.Providers[i], s.Model})
 	}
-	c.reliefs(p)
 }
 
 // problem says what is wrong with an entry, and what to write.
@@ -126,31 +125,12 @@ func badModels(model, other string) (problem, hint string) {
 	return "", ""
 }
 
-// reliefs checks that there is what classes, routes and trees ask for, and marks the trees.
-func (c *compiler) reliefs(p *Policy) {
-	check := func(path, word string) {
-		switch {
-		case word == "degrade" && len(c.spec.Degrade) == 0:
-			c.add(path, "write degrade: {gpt-4o: gpt-4o-mini}", "the policy does not say to what")
-		case word == "spill" && len(c.spec.Spill) == 0:
-			c.add(path, "write spill: {gpt-4o: OTHER_PROVIDER}", "the policy does not say where to")
-		}
+// goes checks that the policy says where what a class, a route or a tree sends elsewhere goes.
+func (c *compiler) goes(path, word string) string {
+	if word == "degrade" && len(c.spec.Degrade) == 0 || word == "spill" && len(c.spec.Spill) == 0 {
+		c.add(path, "write "+word+": {gpt-4o: OTHER}", "the policy does not say where to")
 	}
-	for _, name := range sortedKeys(c.spec.Classes) {
-		check(Join(Join("classes", name), "on_limit"), c.spec.Classes[name].OnLimit)
-	}
-	for i := range c.spec.Routes {
-		check(routePath(i)+".on_limit", c.spec.Routes[i].OnLimit)
-	}
-	for _, name := range sortedKeys(c.spec.Limits.Tree) {
-		if s := c.spec.Limits.Tree[name]; s != nil {
-			path := Join(Join("limits.tree", name), "on_retries_spent")
-			check(path, c.oneOf(path, s.OnRetriesSpent, "deny", "deny", "degrade"))
-			if l := p.tree[name]; l != nil && s.OnRetriesSpent == "degrade" {
-				l.relieved, p.Relieves = true, true
-			}
-		}
-	}
+	return word
 }
 
 // DegradeOf gives what may answer in place of a model; nil if nothing may.

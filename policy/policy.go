@@ -22,7 +22,6 @@ type Policy struct {
 	Families  Patterns[string]
 	Classes   []Class                        // the highest first; at least one
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
-	Relieves  bool                           // some request trees go on with smaller models when their retries are spent
 	Log       Log
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
