@@ -31,6 +31,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
+	s.tellInstead()
 	if s.phase == sent {
 		s.hear(headers)
 		if s.enough() {

@@ -114,7 +114,7 @@ func (a *Attempt) ResponseHeaders() Action {
 	s.attempts.verdict = v
 	if s.pool != nil && v.Told {
 		s.pool.refused(a.vm, now, s.reservation.At(), v, false)
-		s.verdict = v
+		s.heard = v
 	}
 	if !v.Retry || v.Wait > maxRetryWait || s.attempts.retry {
 		h.SetResponseHeader(noRetry, "true")
@@ -152,7 +152,7 @@ func (s *Stream) again() (a Action) {
 	}
 	s.vm.ledger.Settle(now, &s.reservation, actual)
 	s.phase = reading // what fails from here on is refused
-	s.status, s.verdict = 0, feedback.Verdict{}
+	s.status, s.heard = 0, feedback.Verdict{}
 	s.attempts.status, s.attempts.verdict = 0, feedback.Verdict{}
 	if s.plugin.policy.Uses(policy.TierTree) {
 		cost.Retries = 1
@@ -164,7 +164,7 @@ func (s *Stream) again() (a Action) {
 		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
-		return s.deny(&d.Refusal, &policy.Caller{})
+		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
 	}
 	s.phase = sent
 	s.vm.countRetry()

@@ -13,9 +13,7 @@ import (
 
 // refuse counts a refusal that has nothing to do with a limit, and answers with it.
 func (s *Stream) refuse(reason policy.Reason, detail string) Action {
-	r := policy.Refusal{Reason: reason}
-	s.vm.countDenied(metricRequests, &r)
-	return s.reply(&r, detail)
+	return s.turnDown(&policy.Refusal{Reason: reason}, detail)
 }
 
 // reply answers the caller in its own dialect. The request never leaves.

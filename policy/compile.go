@@ -78,6 +78,7 @@ func (c *compiler) compile() *Policy {
 	c.slots(p)
 	c.classes(p)
 	c.providers(p)
+	c.substitutes(p)
 	return p
 }
 

@@ -11,10 +11,12 @@ type Verdict uint8
 const (
 	Admit Verdict = iota
 	Deny
+	Degraded // sent to a smaller model, or answered with a fixed reply
+	Spilled  // sent to another provider
 	numVerdicts
 )
 
-var verdictNames = [numVerdicts]string{"admit", "deny"}
+var verdictNames = [numVerdicts]string{"admit", "deny", "degrade", "spill"}
 
 func (v Verdict) String() string { return nameOf(verdictNames[:], v) }
 

@@ -39,6 +39,8 @@ type Policy struct {
 	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
+	degrade      Patterns[*DegradeSpec]
+	spill        Patterns[*Spill]
 }
 
 // A Provider is an upstream account.

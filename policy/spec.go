@@ -24,7 +24,8 @@ type Spec struct {
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
 	Log        LogSpec                 `json:"log,omitzero"`
-	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
+	Degrade    map[string]*DegradeSpec `json:"degrade,omitempty"`
+	Spill      map[string]*SpillSpec   `json:"spill,omitempty"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero"`
 	Hints      HintsSpec               `json:"hints,omitzero"`
 	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
@@ -83,6 +84,8 @@ type TreeSpec struct {
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
 	Floor    Share    `json:"floor,omitempty" weir:"later"`
+
+	OnRetriesSpent string `json:"on_retries_spent,omitempty"` // deny | degrade
 }
 
 // LimitsSpec is the limits by tier.

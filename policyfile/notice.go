@@ -59,6 +59,7 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 			r.notice(policy.Join(policy.Join(policy.Join("providers", name), "stream"), "include_usage"), "does nothing here; only streams of the dialect openai are asked for their usage")
 		}
 	}
+	r.elsewhere(s, p)
 	if s.Secret == "" {
 		r.unkeyed(&s.Who)
 	}

@@ -44,6 +44,8 @@ var words = map[string][]string{
 	"on_error": {"", "deny", "allow"},
 	"on_limit": {"", "deny", "queue"},
 
+	"on_retries_spent": {"", "deny"},
+
 	"include_usage": {"", "keep", "add"},
 	"scope":         {"", "node", "fleet", "central"},
 	"reserve":       {"", "declared", "learned"},
@@ -71,6 +73,11 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		a.Decrease, a.Climb = min(a.Decrease, 0.9), map[bool]string{true: "fast"}[a.Climb != ""]
 		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
 		s.Providers[name] = p
+	}
+	for _, d := range s.Spill {
+		for name := range s.Providers {
+			d.Provider = name
+		}
 	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
@@ -188,6 +195,12 @@ func fillText(t *rapid.T, p any) bool {
 		}
 	case *policy.Reset:
 		*p = rapid.SampledFrom([]policy.Reset{{Zone: "UTC"}, {Zone: "UTC", Anchor: 4*time.Hour + 30*time.Minute}}).Draw(t, "reset")
+	case *policy.DegradeSpec:
+		*p = rapid.SampledFrom([]policy.DegradeSpec{
+			{Model: "m: 1"}, {MaxTokens: 512}, {Model: "~", MaxTokens: 1}, {Static: &policy.StaticSpec{API: "chat", Reply: `{"a":"b\n# c"}`}},
+		}).Draw(t, "degrade")
+	case *policy.SpillSpec:
+		p.Model = rapid.SampledFrom([]string{"", "m", "true"}).Draw(t, "model")
 	case *policy.Unmetered:
 		*p = rapid.SampledFrom([]policy.Unmetered{nil, {"*"}, {"/v1/realtime", "/v2/*"}}).Draw(t, "unmetered")
 	case *[]policy.Source:
