@@ -79,7 +79,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
 	}
 	var path policy.Path
-	p.Path(&path, model, &caller)
+	p.Path(&path, s.gated(model), &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
 	}
@@ -104,7 +104,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
-		if s.class.OnLimit == policy.OnLimitQueue && (d.Refusal.Reason == policy.LimitExceeded || d.Refusal.Reason == policy.QuotaExhausted) {
+		if s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
 			w := s.waits(path, cost, q, caller)
 			w.refusal = d.Refusal
 			return s.stand(now, model, w)
@@ -160,13 +160,8 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 // retries is 1 for a request that was sent before: by a library, which says so (OpenAI's and Anthropic's count in
 // x-stainless-retry-count), by an Envoy before this one, or by a planner that declares it. They draw on one budget.
 func (s *Stream) retries() int64 {
-	if !s.plugin.policy.Uses(policy.TierTree) {
-		return 0
-	}
-	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
-		if v := s.header(h.name); v != "" && v != h.first {
-			return 1
-		}
+	if s.plugin.policy.Uses(policy.TierTree) && s.isRetry() {
+		return 1
 	}
 	return 0
 }
@@ -175,6 +170,7 @@ func (s *Stream) retries() int64 {
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
+	s.issueTicket()
 	s.rewrite()
 	return s.admit(sent)
 }
@@ -192,6 +188,8 @@ func (s *Stream) admit(as phase) Action {
 		switch {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
+			h.RemoveRequestHeader(kv[0])
+		case kv[0] == baggageHeader && s.plugin.baggage:
 			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable

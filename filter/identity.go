@@ -131,6 +131,8 @@ func (a *asker) read(s policy.Source) string {
 		if addr, ok := a.address(); ok {
 			return addr.String()
 		}
+	case policy.FromBaggage:
+		return baggage(a.stream.headers, s.Arg)
 	case policy.FromTraceID:
 		return traceID(a.stream.header("traceparent"))
 	case policy.FromDefault:

@@ -35,7 +35,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 // not come back at once. 0: waiting does not help.
 func retryAfter(r *policy.Refusal) time.Duration {
 	switch r.Reason {
-	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout, policy.ProviderCooling:
 		spread := max(r.Wait/5, time.Second)
 		return r.Wait + time.Duration(rand.Int64N(int64(spread)))
 	case policy.CASContention, policy.Internal:

@@ -6,6 +6,7 @@ import (
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/feedback"
 )
 
 // A phase is how far a stream has come. It only ever moves on.
@@ -46,6 +47,12 @@ type Stream struct {
 	packed      *inflate.Stream // the answer, if it is compressed
 	lesson      lesson
 	status      int
+
+	pool        *pool            // of the model
+	verdict     feedback.Verdict // on the answer's headers
+	refusal     [][2]string      // headers of an answer that refuses
+	refusalBody []byte           // the beginning of its body
+	attempts    attempts
 
 	id         uint32 // the host's
 	class      policy.Class

@@ -39,6 +39,8 @@ func (c *compiler) providers(p *Policy) {
 		for _, u := range s.Unmetered {
 			pr.Unmetered.Add(u, true)
 		}
+		pr.Adapt, pr.Attempts = c.adapt(Join(path, "adapt"), s.Adapt), s.Attempts || s.Upstream != ""
+		pr.Rest = &Model{Pattern: "*", Limit: NewLimit(Enforce, 0), key: p.Hasher.Key(TierProvider, name, "*")}
 		c.models(p, pr, Join(path, "models"), s.Models)
 		p.Providers = append(p.Providers, pr)
 	}

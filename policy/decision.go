@@ -38,6 +38,7 @@ const (
 	QueueFull                   // nobody else may wait
 	QueueTimeout                // it has waited as long as it may, or would have to wait longer
 	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
+	ProviderCooling             // the provider has asked to be left alone for a time
 	numReasons
 )
 
@@ -60,6 +61,7 @@ var reasons = [numReasons]struct {
 	QueueFull:            {"queue_full", 429},
 	QueueTimeout:         {"queue_timeout", 429},
 	RetryBudgetExhausted: {"retry_budget_exhausted", 429},
+	ProviderCooling:      {"provider_cooling", 429},
 	FanoutRefused:        {"fanout_refused", 429},
 }
 

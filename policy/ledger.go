@@ -16,6 +16,7 @@ type Ledger struct {
 	held      map[heldKey]*held
 	heldCache [heldCacheSize]heldEntry
 	batches   [64]batch
+	cuts      [16]cutLimit
 	later     []settlement // until the next Flush
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
@@ -154,6 +155,9 @@ func (r *record) take(now int64, cost *Cost) int64 {
 
 // check asks whether a step admits the cost and adds to the decision if not.
 func (l *Ledger) check(now int64, s *Step, r *loaded, cost *Cost, shadow bool, d *Decision) {
+	if r.gate.Until > now {
+		d.refuse(r.gate.refusal(now, s.Tier), shadow || s.Limit.Mode == Shadow)
+	}
 	now = max(now, r.clock)
 	for i := range s.Limit.Meters {
 		m := &r.meters[i]

@@ -45,6 +45,9 @@ type Provider struct {
 	Unmetered Patterns[bool]
 	Models    Patterns[*Model]
 	AddUsage  bool // streams that do not say their usage are asked to
+	Adapt     AdaptSpec
+	Attempts  bool   // weir's filter counts Envoy's attempts in its cluster
+	Rest      *Model // without a limit: the pool of models that match no entry
 }
 
 // A Model is the pool of one entry of a provider's models: all models that match it share its limits.

@@ -40,10 +40,11 @@ type ProviderSpec struct {
 	Prefix    string                `json:"prefix,omitempty"`
 	Dialect   string                `json:"dialect,omitempty"`
 	Models    map[string]*LimitSpec `json:"models,omitempty"`
-	Adapt     AdaptSpec             `json:"adapt,omitzero" weir:"later"`
+	Adapt     AdaptSpec             `json:"adapt,omitzero"`
 	Ramp      RampSpec              `json:"ramp,omitzero" weir:"later"`
 	Stream    StreamSpec            `json:"stream,omitzero"`
 	Unmetered Unmetered             `json:"unmetered,omitempty"`
+	Attempts  bool                  `json:"attempts,omitempty"`
 }
 
 // LimitSpec is what one key of a tier is held to.

@@ -19,7 +19,7 @@ func (s *ProviderSpec) fields() []field {
 	return []field{
 		{"upstream", &s.Upstream}, {"cluster", &s.Cluster}, {"prefix", &s.Prefix}, {"dialect", &s.Dialect},
 		{"models", named(&s.Models)}, {"adapt", &s.Adapt}, {"ramp", &s.Ramp}, {"stream", &s.Stream},
-		{"unmetered", list((*[]string)(&s.Unmetered))},
+		{"unmetered", list((*[]string)(&s.Unmetered))}, {"attempts", &s.Attempts},
 	}
 }
 

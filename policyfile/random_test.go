@@ -67,6 +67,9 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	for name, p := range s.Providers {
 		p.Cluster = map[bool]string{true: "c", false: ""}[p.Upstream == ""]
 		p.Prefix = fmt.Sprintf("/p%d", len(name)*100+strings.Index(strings.Join(names, " "), name))
+		a := &p.Adapt
+		a.Decrease, a.Climb = min(a.Decrease, 0.9), map[bool]string{true: "fast"}[a.Climb != ""]
+		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
 		s.Providers[name] = p
 	}
 	for _, tree := range s.Limits.Tree {
@@ -194,7 +197,7 @@ func sources(t *rapid.T) (list []policy.Source) {
 	for range rapid.IntRange(0, 3).Draw(t, "sources") {
 		list = append(list, rapid.SampledFrom([]policy.Source{
 			{Kind: policy.FromHeader, Arg: "x-tenant"}, {Kind: policy.FromBody, Arg: "metadata.user_id"}, {Kind: policy.FromAPIKey},
-			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID},
+			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID}, {Kind: policy.FromBaggage, Arg: "tree"},
 		}).Draw(t, "source"))
 	}
 	if name := rapid.SampledFrom([]string{"", "null", "ü"}).Draw(t, "default"); name != "" {
