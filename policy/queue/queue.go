@@ -41,6 +41,7 @@ type Queue struct {
 	blocked blocked
 	busy    bool // a turn is under way
 	pushed  bool // during it
+	stopped bool // the last turn ended with Stop
 }
 
 // A node is a place for an entry.
@@ -91,11 +92,14 @@ func (q *Queue) Bytes() int64 { return q.bytes }
 // Waiting is how many entries of a class wait.
 func (q *Queue) Waiting(class int) int { return q.lists[class].n }
 
-// Highest is the highest class that waits; -1 if none does. Workers tell each other, so that a lower class yields.
-func (q *Queue) Highest() int {
+// Stopped is the highest class that waits for what all share: of those that a Stop in the last turn kept from being offered,
+// without those whose own bucket is known to refuse them. -1: nobody does. Workers tell each other, so that a lower class yields.
+func (q *Queue) Stopped(now int64) int {
 	for c := range q.config.Classes {
-		if q.lists[c].n > 0 {
-			return c
+		for i := q.cursors[c]; q.stopped && i >= 0; i = q.nodes[i].next {
+			if n := &q.nodes[i]; n.notBefore <= now && !q.blocked.has(n.Owner, n.Class) {
+				return c
+			}
 		}
 	}
 	return -1

@@ -12,6 +12,7 @@ const (
 	sent uint8 = iota
 	stopped
 	skipped
+	parted
 )
 
 // Sent says that the entry was sent: it has left the queue.
@@ -24,6 +25,10 @@ func Stop(until int64) Answer { return Answer{stopped, until} }
 // Skip says that a bucket of the entry's own owner refuses it until some time, in ns. It keeps its place, is offered again
 // from then on, and holds up no other owner.
 func Skip(until int64) Answer { return Answer{skipped, until} }
+
+// SkipClass says that the class's part of what all share has not enough for this one until some time, in ns: nobody else of
+// the class may have it before, and other classes go on.
+func SkipClass(until int64) Answer { return Answer{parted, until} }
 
 // A Server is what a queue offers entries to. Both may push and cancel entries; a turn within a turn does nothing.
 type Server interface {
@@ -77,6 +82,7 @@ func (q *Queue) expire(now int64, s Server) {
 
 func (q *Queue) offer(now int64, s Server) int64 {
 	wake := int64(Never)
+	q.stopped = false
 	q.blocked.reset()
 	for c := range q.config.Classes {
 		q.cursors[c] = q.lists[c].head
@@ -124,8 +130,12 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 		*wake = min(*wake, a.until)
 		q.blocked.add(n.Owner, n.Class)
 		q.cursors[n.Class] = n.next
+	case parted:
+		*wake = min(*wake, a.until)
+		q.cursors[n.Class] = -1
 	default:
 		*wake = min(*wake, a.until)
+		q.stopped = true
 		return false
 	}
 	return true

@@ -28,6 +28,7 @@ type step struct {
 	Sends    int    // a turn sends so many and then stops
 	Refused  uint64 // bit set of owners that a turn skips
 	For      int64  // how long they are refused
+	Parted   int    // bit set of classes whose part has nothing left
 }
 
 func anyConfig(t *rapid.T, d Discipline) Config {
@@ -56,6 +57,7 @@ func anyPlan(d Discipline) *rapid.Generator[plan] {
 				},
 				Expected: half(4, "expected"), Which: rapid.IntRange(0, 11).Draw(t, "which"), Sends: rapid.IntRange(0, 3).Draw(t, "sends"),
 				Refused: uint64(rapid.SampledFrom([]int{0, 0, 2, 4, 8, 12}).Draw(t, "refused")), For: half(4, "for"),
+				Parted: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 5}).Draw(t, "parted"),
 			})
 		}
 		return p
@@ -133,6 +135,9 @@ func (r *pair) answer(e Entry) Answer {
 	if r.step.Refused>>e.Owner&1 == 1 {
 		return Skip(r.now + r.step.For)
 	}
+	if r.step.Parted>>e.Class&1 == 1 {
+		return SkipClass(r.now + r.step.For)
+	}
 	if r.sends == r.step.Sends {
 		return Stop(r.now + 1e9)
 	}
@@ -166,6 +171,9 @@ func (r *pair) turn() error {
 	}
 	if !reflect.DeepEqual(got, r.log) || wake != wantWake {
 		return fmt.Errorf("turn at %d: %v, next at %d; want %v, next at %d", r.now, got, wake, r.log, wantWake)
+	}
+	if got := r.queue.Stopped(r.now); got != r.naive.stopped {
+		return fmt.Errorf("turn at %d: stopped class %d, want %d", r.now, got, r.naive.stopped)
 	}
 	return nil
 }
