@@ -15,6 +15,7 @@ import (
 func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	defer s.guardAnswer("response_headers")
 	if s.phase == refused {
+		s.sayQueued()
 		return Continue
 	}
 	contentType, encoding := "", ""
@@ -31,6 +32,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
+	s.sayQueued()
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 		for _, h := range headers {

@@ -81,7 +81,8 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.classIndex, s.class = ask.classOf(s.path)
 	}
 	s.prepare(q.Model, caller.Tenant)
-	now, others := s.vm.host.Now(), s.others(model)
+	now := s.vm.host.Now()
+	others := s.others(now, model)
 	if q.How == dialect.Bound {
 		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()

@@ -23,6 +23,7 @@ type Host interface {
 	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
+	SetResponseHeader(name, value string)
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing

@@ -13,8 +13,9 @@ import (
 // turn offers the line to its limits.
 func (l *line) turn(now int64) {
 	defer l.plugin.vm.guard("turn")
-	l.wake = queue.Never
+	l.wake, l.now = queue.Never, now
 	l.wake = l.queue.Turn(now, l)
+	l.tell(now)
 }
 
 // turns has the turn of every line in which somebody waits, in a tick of p: what they wait for may be there sooner than was
@@ -24,13 +25,13 @@ func (v *VM) turns(now int64, p *Plugin) {
 	next := int64(queue.Never)
 	for _, other := range v.plugins {
 		for _, l := range other.lines {
-			if l.queue.Len() > 0 {
+			if l.queue.Len() > 0 || l.said.expires > now {
 				l.turn(now)
 				next = min(next, l.wake)
 			}
 		}
 	}
-	v.plugins = slices.DeleteFunc(v.plugins, func(p *Plugin) bool { return p.budget.Entries == 0 })
+	v.plugins = slices.DeleteFunc(v.plugins, func(p *Plugin) bool { return p.budget.entries == 0 })
 	if v.effective != 0 {
 		v.enter(p.id)
 	}
@@ -63,11 +64,17 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
 	s, now := w.stream, v.host.Now()
+	if m := l.yields(l.now, e.Class, time.Duration(l.now-e.Arrived)); m != nil {
+		w.refusal = l.passed(l.now, m, &w.cost)
+		l.last, l.stop = w.refusal, w.refusal
+		return queue.Stop(m.expires)
+	}
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
 		s.waiter = nil
 		delete(v.waiters, e.ID)
+		w.waited(now - e.Arrived)
 		v.countAdmitted()
 		s.send(w.request)
 		if v.turning != s {
@@ -81,6 +88,7 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 		until = now + int64(TickEvery)
 	}
 	if t := d.Refusal.Tier; t == policy.TierProvider || t == policy.TierEnvironment {
+		l.stop = d.Refusal
 		return queue.Stop(until)
 	}
 	return queue.Skip(until)
@@ -92,6 +100,7 @@ func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
 	w := v.waiters[e.ID]
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
+	w.waited(l.now - e.Arrived)
 	v.enter(w.stream.id)
 	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
 }

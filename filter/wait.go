@@ -22,6 +22,14 @@ type line struct {
 	queue  *queue.Queue
 	wake   int64          // ns: when the next turn is due
 	last   policy.Refusal // what the first of the line waits for
+	stop   policy.Refusal // what it waits for that all share
+	now    int64          // of the turn
+
+	model  *policy.Model
+	waits  string // where workers tell each other who waits; empty: nobody needs to know
+	said   mark   // by this one
+	above  mark   // the highest of another one
+	looked int64  // when above was looked for
 }
 
 // A lineKey is whose pool it is: model is nil where the provider has none for it.
@@ -40,6 +48,7 @@ type waiter struct {
 	request dialect.Request
 	caller  policy.Caller
 	refusal policy.Refusal // the last one
+	asks    bool           // it is to be told how long it waited
 }
 
 // line gives the line for a pool; create says whether to make it.
@@ -53,7 +62,10 @@ func (p *Plugin) line(provider *policy.Provider, model *policy.Model, create boo
 	if err != nil { // the policy was compiled with the same bounds
 		return nil
 	}
-	l = &line{plugin: p, queue: q, wake: queue.Never}
+	l = &line{plugin: p, queue: q, wake: queue.Never, model: model, looked: -1}
+	if model != nil && p.yielding < len(p.policy.Classes) {
+		l.waits = p.markName(provider, model)
+	}
 	p.lines[k] = l
 	return l
 }
@@ -66,15 +78,21 @@ func (p *Plugin) queueConfig() queue.Config {
 		if class.Aging > 0 {
 			c.Discipline = queue.Threshold
 		}
-		c.Classes = append(c.Classes, queue.Class{Threshold: class.Aging})
+		c.Classes = append(c.Classes, queue.Class{Threshold: class.Aging, Weight: class.Weight})
+	}
+	if p.policy.Queue.Weighted {
+		c.Discipline = queue.Weighted
 	}
 	return c
 }
 
-// others says whether somebody waits for the pool already: then nobody is tried out of turn.
-func (s *Stream) others(model *policy.Model) bool {
-	l := s.plugin.line(s.provider, model, false)
-	return l != nil && l.queue.Len() > 0
+// others says whether somebody waits for the pool already, here or, of a higher class, in another worker: then nobody is tried
+// out of turn.
+func (s *Stream) others(now int64, model *policy.Model) bool {
+	p := s.plugin
+	asks := model != nil && s.classIndex >= p.yielding
+	l := p.line(s.provider, model, asks)
+	return l != nil && (l.queue.Len() > 0 || asks && l.yields(now, s.classIndex, 0) != nil)
 }
 
 // stand puts a stream into the line for its pool, behind those of its class, and has the line's turn. If the stream's own comes
@@ -84,7 +102,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	if l == nil {
 		return s.deny(&w.refusal, &w.caller)
 	}
-	w.stream, w.line = s, l
+	w.stream, w.line, w.asks = s, l, s.asksWhy()
 	patience := time.Duration(math.MaxInt64 / 2)
 	expected := int64(0)
 	if class.OnLimit == policy.OnLimitQueue {
@@ -95,6 +113,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	var outcome queue.Outcome
 	w.handle, outcome = l.queue.Push(now, queue.Entry{
 		ID: v.lastID, Class: s.classIndex, Owner: w.owner(), Bytes: s.bytes, Deadline: now + int64(patience),
+		Cost: w.cost.In(policy.Tokens),
 	}, expected)
 	if outcome != queue.Queued {
 		return s.deny(w.because(outcome), &w.caller)

@@ -86,6 +86,7 @@ func (c *compiler) compile() *Policy {
 		Learned:  c.oneOf("output.reserve", s.Output.Reserve, "declared", "declared", "learned") == "learned",
 		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
 		Families: c.families(),
+		Explain:  s.Explain.Header,
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)

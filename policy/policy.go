@@ -20,9 +20,10 @@ type Policy struct {
 	Learned   bool  // output.reserve: learned
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
-	Classes   []Class                        // the highest first; at least one
-	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
-	Since     int64                          // when it came into force, ns of the clock of decisions; set by who puts it there
+	Classes   []Class // the highest first; at least one
+	Queue     QueueRule
+	Explain   bool  // callers may ask why: explain.header
+	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec

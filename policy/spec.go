@@ -25,7 +25,7 @@ type Spec struct {
 	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
 	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
-	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
+	Explain    ExplainSpec             `json:"explain,omitzero"`
 	Endpoints  *bool                   `json:"endpoints,omitempty" weir:"later"`
 	Slots      SlotsSpec               `json:"slots,omitzero"`
 	Fleet      FleetSpec               `json:"fleet,omitzero"`
@@ -125,12 +125,13 @@ type StreamSpec struct {
 
 // ClassSpec is a priority class.
 type ClassSpec struct {
-	Share    Share    `json:"share,omitempty" weir:"later"`
+	Share    Share    `json:"share,omitempty"`    // of the models' limits
 	Priority float64  `json:"priority,omitempty"` // higher ones first; without, the share in percent
+	Weight   Count    `json:"weight,omitempty"`   // with queue: {order: weighted}
 	OnLimit  string   `json:"on_limit,omitempty"`
 	Wait     Duration `json:"wait,omitempty"`
 	Aging    Duration `json:"aging,omitempty"`
-	Borrow   *bool    `json:"borrow,omitempty" weir:"later"`
+	Borrow   *bool    `json:"borrow,omitempty"` // false: the share is not lent
 }
 
 // RouteSpec gives requests of a path a class.
@@ -176,10 +177,11 @@ type SettleSpec struct {
 	Uncertain string `json:"uncertain,omitempty"` // refund | keep
 }
 
-// QueueSpec bounds what waits.
+// QueueSpec bounds what waits, and says who goes first.
 type QueueSpec struct {
-	Entries Count `json:"entries,omitempty"`
-	Bytes   Size  `json:"bytes,omitempty"`
+	Entries Count  `json:"entries,omitempty"`
+	Bytes   Size   `json:"bytes,omitempty"`
+	Order   string `json:"order,omitempty"` // priority or weighted
 }
 
 // FanoutSpec bounds reservations for parallel branches.

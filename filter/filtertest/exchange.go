@@ -183,6 +183,10 @@ func (x *Exchange) setRequest(name, value string) {
 	x.Headers = append(without(x.Headers, name), [2]string{name, value})
 }
 
+func (x *Exchange) setResponse(name, value string) {
+	x.answer = append(without(x.answer, name), [2]string{name, value})
+}
+
 func (x *Exchange) removeResponse(name string) { x.answer = without(x.answer, name) }
 
 func without(headers [][2]string, name string) (kept [][2]string) {

@@ -94,6 +94,8 @@ func (h nativeHost) ResponseHeaders() [][2]string {
 	return slices.Clone(h.w.current.answer)
 }
 
+func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
+
 func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }
 
 func (h nativeHost) ResponseBody(size int) []byte {

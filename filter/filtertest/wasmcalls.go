@@ -39,6 +39,8 @@ func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, n
 	g := m.guest(mod)
 	if which == mapRequestHeaders {
 		g.w.current.setRequest(g.string(name, nameSize), g.string(value, valueSize))
+	} else {
+		g.w.current.setResponse(g.string(name, nameSize), g.string(value, valueSize))
 	}
 	return statusOK
 }

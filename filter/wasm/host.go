@@ -112,6 +112,10 @@ func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBod
 
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
 
+func (host) SetResponseHeader(name, value string) {
+	_ = proxywasm.ReplaceHttpResponseHeader(name, value)
+}
+
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
 
 func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
