@@ -15,7 +15,6 @@ import (
 func (s *Stream) ResponseHeaders(end bool) (a Action) {
 	defer s.guardAnswer("response_headers")
 	if s.phase == refused {
-		s.sayQueued()
 		return Continue
 	}
 	contentType, encoding := "", ""
@@ -32,7 +31,9 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
-	s.sayQueued()
+	if s.queued > 0 {
+		s.vm.host.SetResponseHeader(headerQueued, s.howLong())
+	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 		for _, h := range headers {

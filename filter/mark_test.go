@@ -63,6 +63,20 @@ func TestMarkOfTheDead(t *testing.T) {
 	})
 }
 
+// Who leaves holds up nobody for longer than a tick.
+func TestMarkOfWhoHasLeft(t *testing.T) {
+	both(t, 2, markPolicy("0s"), func(t *testing.T, p *filtertest.Process) {
+		p.Worker(0).Open(classed("a", "batch", "gpt-4o"))
+		high := p.Worker(0).Open(classed("a", "urgent", "gpt-4o"))
+		p.Sleep(980 * time.Millisecond)
+		high.Close()
+		p.Sleep(20 * time.Millisecond)
+		if x := p.Worker(1).Open(classed("a", "batch", "gpt-4o")); !x.Sent {
+			t.Error("it lets go first who is not there")
+		}
+	})
+}
+
 // A lower class lets others go first for as long as its aging says, no longer.
 func TestYieldingEnds(t *testing.T) {
 	both(t, 2, markPolicy("3s"), func(t *testing.T, p *filtertest.Process) {

@@ -14,7 +14,7 @@ import (
 
 // roomPolicy lets seven wait, with 2,000 bytes in all.
 const roomPolicy = `{"apiVersion":"weir/v1","trust":["all"],
-	"providers":{"openai":{"upstream":"http://openai.test","models":{"gpt-*":{"rps":"1","burst":"100%"},"o*":{"rps":"1","burst":"100%"}}}},
+	"providers":{"openai":{"upstream":"http://openai.test","models":{"gpt-*":{"rps":"1","burst":"100%"},"o*":{"rps":"1","burst":"100%"},"one":{"in_flight":"1"}}}},
 	"classes":{"batch":{"on_limit":"queue","wait":"60s"}},"queue":{"entries":"7","bytes":"2000"}}`
 
 func sized(model string, bytes int) filtertest.Request {
@@ -68,6 +68,19 @@ func TestQueueIsBoundedOverAllWorkers(t *testing.T) {
 		p.Sleep(60 * time.Second) // all have been sent
 		if n := free(); n != 6 && n != 7 {
 			t.Errorf("%d free places in the end", n)
+		}
+	})
+}
+
+// A place is held for as long as somebody waits in it.
+func TestPlacesAreRenewed(t *testing.T) {
+	both(t, 2, roomPolicy, func(t *testing.T, p *filtertest.Process) {
+		for range 8 {
+			p.Worker(0).Open(sized("one", 60))
+		}
+		p.Sleep(30 * time.Second)
+		if x := p.Worker(1).Open(sized("one", 60)); reason(x) != "queue_full" {
+			t.Errorf("after half a minute an eighth: %q, held %v", reason(x), held(x))
 		}
 	})
 }
