@@ -79,6 +79,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p.Path(&path, model, &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
+		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
 	now := s.vm.host.Now()

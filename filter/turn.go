@@ -87,6 +87,9 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	if d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
+	if d.Part && d.Refusal.Tier == policy.TierProvider {
+		return queue.SkipClass(until)
+	}
 	if t := d.Refusal.Tier; t == policy.TierProvider || t == policy.TierEnvironment {
 		l.stop = d.Refusal
 		return queue.Stop(until)

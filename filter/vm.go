@@ -82,9 +82,10 @@ type Plugin struct {
 	id        uint32        // the host's
 	period    time.Duration // of its ticks
 	lines     map[lineKey]*line
-	budget    places   // of all lines
-	yielding  int      // classes from this one on let higher ones of other workers go first
-	identity  []string // header names that must not come twice and do not leave
+	budget    places                          // of all lines
+	parts     map[*policy.Model][]policy.Part // of the classes
+	yielding  int                             // classes from this one on let higher ones of other workers go first
+	identity  []string                        // header names that must not come twice and do not leave
 }
 
 // Configure makes a plugin, which the host knows by its id, from a policy in JSON.
@@ -116,6 +117,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 			return nil, fmt.Errorf("unknown dialect %q", pr.Dialect)
 		}
 		p.providers[pr] = d
+		p.split(pr)
 	}
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))

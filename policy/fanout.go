@@ -32,6 +32,7 @@ func (l *Ledger) fits(now int64, path *Path, each Cost, n int64) int64 {
 		for i := range path.Len {
 			l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
 		}
+		path.checkPart(now, &cost, &d)
 		if d.Verdict == Admit {
 			low = k
 		} else {

@@ -127,7 +127,7 @@ func (p *Policy) Uses(t Tier) bool {
 
 // Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
 func (p *Policy) Path(to *Path, m *Model, c *Caller) {
-	to.Len = 0
+	to.Len, to.Part = 0, nil
 	if p.Mode == Off {
 		return
 	}
