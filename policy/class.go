@@ -86,6 +86,11 @@ func (c *compiler) classes(p *Policy) {
 		})
 		sum += s.Share
 	}
+	for _, class := range p.Classes {
+		if class.Share == 0 && sum == Whole && !slices.ContainsFunc(p.Classes, func(o Class) bool { return o.Share > 0 && !o.Keep }) {
+			c.add(Join("classes", class.Name), "give it a share, or let others lend theirs", "the others have all of every limit, and lend nothing")
+		}
+	}
 	if sum > Whole {
 		c.add("classes", "make them 100% or less", "the shares add up to %d%%", int64(sum)*100/int64(Whole))
 	}

@@ -33,11 +33,15 @@ func (p *Path) takePart(now int64, cost *Cost, res *Reservation) bool {
 	return true
 }
 
-// Splits says whether classes with these shares can each have a part of the meter. Only a rate is split: not what a day or a
-// request tree has in all, nor money. A limit of which somebody would get less than one unit, or not one at once, is not split
-// either.
+// IsRate says whether classes can have shares of the meter, if it is large enough: not of what a day or a request tree has in
+// all, nor of money.
+func (m Meter) IsRate() bool {
+	return (m.Kind == Sliding || m.Kind == Continuous) && m.sub == 0 && m.Dimension.Unit() != Spend && m.Window() < quotaWindow
+}
+
+// Splits says whether classes with these shares can each have a part of the meter: one unit at least, and one at once.
 func (m Meter) Splits(shares []Share) bool {
-	if m.Kind != Sliding && m.Kind != Continuous || m.sub > 0 || m.Dimension.Unit() == Spend || m.Window() >= quotaWindow {
+	if !m.IsRate() {
 		return false
 	}
 	burst, some := m.rate.burst, false
