@@ -46,16 +46,21 @@ func TestRunawayTree(t *testing.T) {
 			}
 		})
 	}
+	began := time.Now()
 	time.Sleep(500 * time.Millisecond)
 	beside := s.others()
 	stop.Store(true)
 	runaway.Wait()
 	t.Logf("p95 wait of 99 users: %v alone, %v beside %d calls of a runaway tree", alone, beside, calls.Load())
+	if alone > 2200*time.Millisecond { // by the users' own limits it is 1.5 s
+		t.Errorf("without it the 95th percentile is %v", alone)
+	}
 	if beside < alone*9/10 || beside > alone*11/10 {
 		t.Errorf("the 95th percentile of the others' wait was %v, and is %v", alone, beside)
 	}
-	if n := len(s.mock.events("runaway")); n > 40 || calls.Load() < 47 {
-		t.Errorf("%d of %d calls of the runaway got through", n, calls.Load())
+	most := int(time.Since(began).Seconds()*2) + 2 // what its user may
+	if n := len(s.mock.events("runaway")); n > most || n < 3 || calls.Load() < 47 {
+		t.Errorf("%d of %d calls of the runaway got through, at most %d", n, calls.Load(), most)
 	}
 }
 

@@ -26,9 +26,10 @@ type mark struct {
 const (
 	markSize = int(unsafe.Sizeof(mark{}))
 
-	// markLease is two ticks: who waits has its turn in each, and says so again in each but the quickest.
-	markLease = 2 * int64(TickEvery)
-	markEvery = int64(TickEvery) / 2
+	// markLease is how long a mark lives, and markEvery how often it is renewed. A worker that has nobody waiting any more takes
+	// its mark back at once, so the lease matters only if it died: RATIONALE.md, "Why do marks live for ten ticks?".
+	markLease = 10 * int64(TickEvery)
+	markEvery = 2 * int64(TickEvery)
 
 	noClass = 1 << 31
 )

@@ -94,6 +94,9 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 		l.stop = d.Refusal
 		return queue.Stop(until)
 	}
+	if d.Refusal.Tier == policy.TierTenant && e.Parent != 0 {
+		return queue.SkipParent(until)
+	}
 	return queue.Skip(until)
 }
 

@@ -111,9 +111,10 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	v := s.vm
 	v.lastID++
 	var outcome queue.Outcome
+	owner, parent := w.owners()
 	w.handle, outcome = l.queue.Push(now, queue.Entry{
-		ID: v.lastID, Class: s.classIndex, Owner: w.owner(), Bytes: s.bytes, Deadline: now + int64(patience),
-		Cost: w.cost.In(policy.Tokens),
+		ID: v.lastID, Class: s.classIndex, Bytes: s.bytes, Deadline: now + int64(patience),
+		Cost: w.cost.In(policy.Tokens), Owner: owner, Parent: parent,
 	}, expected)
 	if outcome != queue.Queued {
 		return s.deny(w.because(outcome), &w.caller)
@@ -140,14 +141,19 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	return s.held()
 }
 
-// owner is whose narrower buckets the waiter has to pass: those of its narrowest tier but tools and trees.
-func (w *waiter) owner() uint64 {
+// owners are whose narrower buckets the waiter has to pass: its user and its tenant, where they make a difference.
+func (w *waiter) owners() (owner, parent uint64) {
 	for i := range w.path.Len {
-		if s := &w.path.Steps[i]; s.Tier == policy.TierUser || s.Tier == policy.TierTenant {
-			return uint64(s.Owner)
+		switch s := &w.path.Steps[i]; s.Tier {
+		case policy.TierUser:
+			owner, parent = uint64(s.Key), uint64(s.Owner)
+		case policy.TierTenant:
+			if owner == 0 {
+				owner = uint64(s.Key)
+			}
 		}
 	}
-	return 0
+	return owner, parent
 }
 
 // because is what a waiter is refused with: the limit that it met, or else the one that the line waits for.

@@ -171,3 +171,30 @@ func TestWaitingOverAChange(t *testing.T) {
 		}
 	})
 }
+
+// Users of one tenant hold each other up no more than tenants do; who waits for the tenant's limit holds up all of them.
+func TestOwnersOfALine(t *testing.T) {
+	users := `{"apiVersion":"weir/v1","trust":["all"],
+	"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rps":"100"}}}},
+	"limits":{"tenant":{"a":{"rps":"4","burst":"100%"}},"user":{"default":{"rps":"1","burst":"100%"}}},
+	"classes":{"batch":{"on_limit":"queue","wait":"9s"}}}`
+	both(t, 1, users, func(t *testing.T, p *filtertest.Process) {
+		open := func(user string) *filtertest.Exchange {
+			r := classed("a", "batch", "gpt-4o")
+			r.Headers = append(r.Headers, [2]string{"x-user", user})
+			return p.Worker(0).Open(r)
+		}
+		open("u1")
+		waits := open("u1")
+		if u2, u3, u4 := open("u2"), open("u3"), open("u4"); !held(waits) || !u2.Sent || !u3.Sent || !u4.Sent {
+			t.Errorf("users hold each other up: %v %v %v", u2.Sent, u3.Sent, u4.Sent)
+		}
+		if u5 := open("u5"); !held(u5) {
+			t.Error("the tenant's limit does not hold")
+		}
+		p.Sleep(1200 * time.Millisecond)
+		if !waits.Sent {
+			t.Error("it does not go")
+		}
+	})
+}

@@ -21,6 +21,7 @@ type waiting struct {
 	Entry
 	order     int
 	notBefore int64
+	held      uint64
 	handle    Handle
 }
 
@@ -179,7 +180,7 @@ func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 		}
 		isBehind := func(w *waiting) (behind bool) {
 			for _, r := range refused {
-				behind = behind || r.Owner != 0 && r.Owner == w.Owner && r.Class <= w.Class
+				behind = behind || r.held != 0 && (r.held == w.Owner || r.held == w.Parent) && r.Class <= w.Class
 			}
 			return behind
 		}
@@ -199,8 +200,8 @@ func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 			}
 			q.sends = append(q.sends, s)
 			q.remove(w)
-		case skipped:
-			w.notBefore = a.until
+		case skipped, skippedParent:
+			w.notBefore, w.held = a.until, map[bool]uint64{true: w.Parent, false: w.Owner}[a.what == skippedParent]
 			wake = min(wake, a.until)
 			refused = append(refused, w)
 		case parted:

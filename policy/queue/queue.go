@@ -14,7 +14,8 @@ const Never = math.MaxInt64
 type Entry struct {
 	ID       uint64 // the caller's own, such as a stream's number
 	Class    int    // index into Config.Classes; 0 is the highest
-	Owner    uint64 // whose narrower buckets it has to pass, such as the tenant's key; 0: nobody's
+	Owner    uint64 // whose narrowest buckets it has to pass, such as the user's key; 0: nobody's
+	Parent   uint64 // whose wider ones, such as the tenant's; 0: nobody's
 	Bytes    int64  // held in memory for it
 	Cost     int64  // what it weighs under Weighted; 0 stands for 1
 	Deadline int64  // ns: from then on it is not sent any more; 0: none
@@ -50,9 +51,10 @@ type node struct {
 	seq        uint64
 	life       uint32
 	used       bool
-	next, prev int32 // within its class; -1: none
-	due        int32 // index in the heap; -1: not in it
-	notBefore  int64 // ns: what it waits for itself
+	next, prev int32  // within its class; -1: none
+	due        int32  // index in the heap; -1: not in it
+	notBefore  int64  // ns: what it waits for itself
+	held       uint64 // whose buckets that is: its owner's or its parent's
 }
 
 // A list is the entries of one class, the oldest first.
@@ -97,7 +99,7 @@ func (q *Queue) Waiting(class int) int { return q.lists[class].n }
 func (q *Queue) Stopped(now int64) int {
 	for c := range q.config.Classes {
 		for i := q.cursors[c]; q.stopped && i >= 0; i = q.nodes[i].next {
-			if n := &q.nodes[i]; n.notBefore <= now && !q.blocked.has(n.Owner, n.Class) {
+			if n := &q.nodes[i]; n.notBefore <= now && !q.isBehind(n) {
 				return c
 			}
 		}

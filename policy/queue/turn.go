@@ -12,6 +12,7 @@ const (
 	sent uint8 = iota
 	stopped
 	skipped
+	skippedParent
 	parted
 )
 
@@ -25,6 +26,9 @@ func Stop(until int64) Answer { return Answer{stopped, until} }
 // Skip says that a bucket of the entry's own owner refuses it until some time, in ns. It keeps its place, is offered again
 // from then on, and holds up no other owner.
 func Skip(until int64) Answer { return Answer{skipped, until} }
+
+// SkipParent is Skip for a bucket of the owner's parent: it holds up all of its owners.
+func SkipParent(until int64) Answer { return Answer{skippedParent, until} }
 
 // SkipClass says that the class's part of what all share has not enough for this one until some time, in ns: nobody else of
 // the class may have it before, and other classes go on.
@@ -93,7 +97,7 @@ func (q *Queue) offer(now int64, s Server) int64 {
 			return wake
 		}
 		n := &q.nodes[i]
-		if n.notBefore > now || q.blocked.has(n.Owner, n.Class) {
+		if n.notBefore > now || q.isBehind(n) {
 			q.passOver(i, now, &wake)
 			continue
 		}
@@ -110,9 +114,14 @@ func (q *Queue) passOver(i int32, now int64, wake *int64) {
 	n := &q.nodes[i]
 	if n.notBefore > now {
 		*wake = min(*wake, n.notBefore)
-		q.blocked.add(n.Owner, n.Class)
+		q.blocked.add(n.held, n.Class)
 	}
 	q.cursors[n.Class] = n.next
+}
+
+// isBehind says whether an entry that goes before, of the same owner or parent, waits for their bucket.
+func (q *Queue) isBehind(n *node) bool {
+	return q.blocked.has(n.Owner, n.Class) || q.blocked.has(n.Parent, n.Class)
 }
 
 // take does what the answer to an offer says. false: the turn is over.
@@ -125,10 +134,13 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 		if q.config.Discipline == Weighted {
 			q.turns.send(class, q.config.Classes[class].Weight, cost)
 		}
-	case skipped:
-		n.notBefore = a.until
+	case skipped, skippedParent:
+		n.notBefore, n.held = a.until, n.Owner
+		if a.what == skippedParent {
+			n.held = n.Parent
+		}
 		*wake = min(*wake, a.until)
-		q.blocked.add(n.Owner, n.Class)
+		q.blocked.add(n.held, n.Class)
 		q.cursors[n.Class] = n.next
 	case parted:
 		*wake = min(*wake, a.until)
