@@ -124,7 +124,7 @@ func (l *line) tell(now int64) {
 		return
 	}
 	say := mark{vm: l.plugin.vm.id}
-	if class := l.queue.Stopped(now); class >= 0 && class < len(l.plugin.policy.Classes)-1 && l.stop.Tier == policy.TierProvider {
+	if class := l.queue.Stopped(now); class >= 0 && class < len(l.plugin.policy.Classes)-1 {
 		say.class, say.dimension = uint32(class), uint32(l.stop.Dimension)
 		say.expires, say.until = now+markLease, now+int64(l.stop.Wait)
 	}

@@ -87,17 +87,18 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	if d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
-	if d.Part && d.Refusal.Tier == policy.TierProvider {
+	switch t := d.Refusal.Tier; {
+	case t == policy.TierProvider && d.Part:
 		return queue.SkipClass(until)
-	}
-	if t := d.Refusal.Tier; t == policy.TierProvider || t == policy.TierEnvironment {
+	case t == policy.TierProvider:
 		l.stop = d.Refusal
 		return queue.Stop(until)
-	}
-	if d.Refusal.Tier == policy.TierTenant && e.Parent != 0 {
+	case t == policy.TierTenant && e.Parent != 0:
 		return queue.SkipParent(until)
+	case t == policy.TierTenant, t == policy.TierUser:
+		return queue.Skip(until)
 	}
-	return queue.Skip(until)
+	return queue.SkipAlone(until) // by a tool, a tree, an environment: others of the same user may not use it
 }
 
 // Timeout is what the queue calls for an entry whose time is over.

@@ -172,6 +172,25 @@ func TestWaitingOverAChange(t *testing.T) {
 	})
 }
 
+// An environment that waits for its share holds up no other environment, not even of the same user.
+func TestOwnEnvironmentHoldsUpNobody(t *testing.T) {
+	environments := `{"apiVersion":"weir/v1","trust":["all"],
+	"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rps":"10","burst":"100%"}}}},
+	"limits":{"environment":{"ci":{"share":"10%"},"production":{"share":"90%"}},"user":{"default":{"rps":"100"}}},
+	"classes":{"batch":{"on_limit":"queue","wait":"9s"}}}`
+	both(t, 1, environments, func(t *testing.T, p *filtertest.Process) {
+		open := func(environment string) *filtertest.Exchange {
+			r := classed("a", "batch", "gpt-4o")
+			r.Headers = append(r.Headers, [2]string{"x-environment", environment})
+			return p.Worker(0).Open(r)
+		}
+		open("ci")
+		if ci, production := open("ci"), open("production"); !held(ci) || !production.Sent {
+			t.Errorf("ci waits: %v, production goes: %v", held(ci), production.Sent)
+		}
+	})
+}
+
 // Users of one tenant hold each other up no more than tenants do; who waits for the tenant's limit holds up all of them.
 func TestOwnersOfALine(t *testing.T) {
 	users := `{"apiVersion":"weir/v1","trust":["all"],

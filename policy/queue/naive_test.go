@@ -200,8 +200,8 @@ func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 			}
 			q.sends = append(q.sends, s)
 			q.remove(w)
-		case skipped, skippedParent:
-			w.notBefore, w.held = a.until, map[bool]uint64{true: w.Parent, false: w.Owner}[a.what == skippedParent]
+		case skipped, skippedParent, skippedAlone:
+			w.notBefore, w.held = a.until, map[uint8]uint64{skipped: w.Owner, skippedParent: w.Parent}[a.what]
 			wake = min(wake, a.until)
 			refused = append(refused, w)
 		case parted:

@@ -13,6 +13,7 @@ const (
 	stopped
 	skipped
 	skippedParent
+	skippedAlone
 	parted
 )
 
@@ -29,6 +30,9 @@ func Skip(until int64) Answer { return Answer{skipped, until} }
 
 // SkipParent is Skip for a bucket of the owner's parent: it holds up all of its owners.
 func SkipParent(until int64) Answer { return Answer{skippedParent, until} }
+
+// SkipAlone is Skip for a bucket that is neither the owner's nor its parent's: it holds up nobody else.
+func SkipAlone(until int64) Answer { return Answer{skippedAlone, until} }
 
 // SkipClass says that the class's part of what all share has not enough for this one until some time, in ns: nobody else of
 // the class may have it before, and other classes go on.
@@ -134,11 +138,8 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 		if q.config.Discipline == Weighted {
 			q.turns.send(class, q.config.Classes[class].Weight, cost)
 		}
-	case skipped, skippedParent:
-		n.notBefore, n.held = a.until, n.Owner
-		if a.what == skippedParent {
-			n.held = n.Parent
-		}
+	case skipped, skippedParent, skippedAlone:
+		n.notBefore, n.held = a.until, [...]uint64{skipped: n.Owner, skippedParent: n.Parent, skippedAlone: 0}[a.what]
 		*wake = min(*wake, a.until)
 		q.blocked.add(n.held, n.Class)
 		q.cursors[n.Class] = n.next

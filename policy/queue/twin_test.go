@@ -29,6 +29,7 @@ type step struct {
 	Refused  uint64 // bit set of owners that a turn skips
 	For      int64  // how long they are refused
 	Parents  uint64 // bit set of parents that a turn skips
+	Alone    bool   // what is skipped holds up nobody else
 	Parted   int    // bit set of classes whose part has nothing left
 }
 
@@ -60,6 +61,7 @@ func anyPlan(d Discipline) *rapid.Generator[plan] {
 				Expected: half(4, "expected"), Which: rapid.IntRange(0, 11).Draw(t, "which"), Sends: rapid.IntRange(0, 3).Draw(t, "sends"),
 				Refused: uint64(rapid.SampledFrom([]int{0, 0, 2, 4, 8, 12}).Draw(t, "refused")), For: half(4, "for"),
 				Parents: uint64(rapid.SampledFrom([]int{0, 0, 0, 1 << 8, 1 << 9}).Draw(t, "parents")),
+				Alone:   rapid.IntRange(0, 3).Draw(t, "alone") == 0,
 				Parted:  rapid.SampledFrom([]int{0, 0, 0, 1, 2, 5}).Draw(t, "parted"),
 			})
 		}
@@ -135,6 +137,9 @@ func (r *pair) do(id uint64) error {
 
 // answer is how this step's server answers an offer.
 func (r *pair) answer(e Entry) Answer {
+	if r.step.Refused>>e.Owner&1 == 1 && r.step.Alone {
+		return SkipAlone(r.now + r.step.For)
+	}
 	if r.step.Refused>>e.Owner&1 == 1 {
 		return Skip(r.now + r.step.For)
 	}
