@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -127,26 +127,26 @@ func (a *Answer) End() {
 	}
 }
 
-func parse(b []byte) gjson.Result { return gjson.Parse(text(b)) }
+func parse(b []byte) jsonwalk.Value { return jsonwalk.Parse(text(b)) }
 
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // fail takes an error; after output it is the end of an answer, before it there was none. What is null or empty is none.
-func (a *Answer) fail(v gjson.Result) {
-	if a.output == 0 && (v.IsObject() || v.Str != "") {
+func (a *Answer) fail(v jsonwalk.Value) {
+	if a.output == 0 && (v.IsObject() || v.Quoted() != "") {
 		a.failed = true
 	}
 }
 
 // sawAll counts all texts of a delta, whatever their names (content, reasoning, arguments …), but not its labels. What is
 // nested deeper than any provider does counts as the JSON that it is, see maxNesting.
-func (a *Answer) sawAll(delta gjson.Result, nesting int) {
+func (a *Answer) sawAll(delta jsonwalk.Value, nesting int) {
 	if nesting == 2*maxNesting {
-		a.output += a.set.Count(a.family, delta.Raw)
+		a.output += a.set.Count(a.family, string(delta))
 		return
 	}
-	delta.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	delta.ForEach(func(key string, v jsonwalk.Value) bool {
+		switch key {
 		case "type", "role", "id", "index", "name", "signature", "redactedContent", "data":
 		default:
 			if v.IsObject() || v.IsArray() {
@@ -159,8 +159,8 @@ func (a *Answer) sawAll(delta gjson.Result, nesting int) {
 	})
 }
 
-func (a *Answer) saw(v gjson.Result) {
-	if v.Type == gjson.String && len(v.Raw) > 2 {
-		a.output += a.set.CountJSON(a.family, v.Raw[1:len(v.Raw)-1])
+func (a *Answer) saw(v jsonwalk.Value) {
+	if text := v.Quoted(); text != "" {
+		a.output += a.set.CountJSON(a.family, text)
 	}
 }

@@ -2,11 +2,11 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 func (r *Reader) messages(m *members) int64 {
 	n := perRequest + r.content(m.value(kSystem)) + r.tools(m.value(kTools))
-	m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
+	m.value(kMessages).ForEach(func(_ string, msg jsonwalk.Value) bool {
 		n += perMessage + r.content(msg.Get("content"))
 		return true
 	})
@@ -14,12 +14,12 @@ func (r *Reader) messages(m *members) int64 {
 }
 
 // document counts a document block: its text if it is text, else by its bytes.
-func (r *Reader) document(source gjson.Result) int64 {
-	switch source.Get("type").Str {
+func (r *Reader) document(source jsonwalk.Value) int64 {
+	switch source.Get("type").Str() {
 	case "text":
 		return r.text(source.Get("data"))
 	case "content":
 		return r.content(source.Get("content"))
 	}
-	return r.document64(source.Get("media_type").Str, encoded(unquoted(source.Get("data"))))
+	return r.document64(source.Get("media_type").Str(), encoded(source.Get("data").Quoted()))
 }

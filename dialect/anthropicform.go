@@ -2,7 +2,7 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 var anthropicSpeech = speech{
 	name:        "anthropic",
@@ -31,8 +31,8 @@ var messagesForm = form{
 	},
 }
 
-func (a *Answer) messageEvent(e gjson.Result) {
-	switch e.Get("type").Str {
+func (a *Answer) messageEvent(e jsonwalk.Value) {
+	switch e.Get("type").Str() {
 	case "message_start":
 		anthropicUsage(a, e.Get("message.usage"))
 	case "content_block_delta":
@@ -45,9 +45,9 @@ func (a *Answer) messageEvent(e gjson.Result) {
 }
 
 // anthropicUsage takes usage in which what was read from and written to the cache is beside the input.
-func anthropicUsage(a *Answer, v gjson.Result) {
+func anthropicUsage(a *Answer, v jsonwalk.Value) {
 	u := &a.usage
-	eachOf(v, func(key string, v gjson.Result) {
+	eachOf(v, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "input_tokens":
 			counter(&u.Input, v)

@@ -2,7 +2,7 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 // A Dialect is how a provider speaks.
 type Dialect uint8
@@ -97,15 +97,15 @@ const (
 // A form is how requests and answers of one API are written.
 type form struct {
 	name     string
-	voice    voice                           // of refusals
-	declared func(*members) int64            // the most output, -1 if none is declared; nil: there is no output
-	text     func(*members) bool             // whether all that it holds is text; nil: nobody knows before it is counted
-	count    func(*Reader, *members) int64   // tokens of input
-	streams  bool                            // a stream, unless the body says otherwise
-	tells    bool                            // a stream says its usage, asked or not
-	rule     usageRule                       // what is inside what in its usage
-	answer   []want                          // what of an answer is read
-	event    func(a *Answer, e gjson.Result) // reads an event of a stream
+	voice    voice                             // of refusals
+	declared func(*members) int64              // the most output, -1 if none is declared; nil: there is no output
+	text     func(*members) bool               // whether all that it holds is text; nil: nobody knows before it is counted
+	count    func(*Reader, *members) int64     // tokens of input
+	streams  bool                              // a stream, unless the body says otherwise
+	tells    bool                              // a stream says its usage, asked or not
+	rule     usageRule                         // what is inside what in its usage
+	answer   []want                            // what of an answer is read
+	event    func(a *Answer, e jsonwalk.Value) // reads an event of a stream
 }
 
 var forms = [numAPIs]form{

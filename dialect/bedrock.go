@@ -2,7 +2,7 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 var bedrockSpeech = speech{
 	name:        "bedrock",
@@ -33,7 +33,7 @@ var converseForm = form{
 
 func (r *Reader) converse(m *members) int64 {
 	n := perRequest + r.blocks(m.value(kSystem)) + r.text(m.value(kPromptVariables)) + r.tools(m.value(kToolConfig).Get("tools"))
-	m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
+	m.value(kMessages).ForEach(func(_ string, msg jsonwalk.Value) bool {
 		n += perMessage + r.blocks(msg.Get("content"))
 		return true
 	})
@@ -41,23 +41,23 @@ func (r *Reader) converse(m *members) int64 {
 }
 
 // blocks counts a list of content blocks, each an object whose only member says what it is.
-func (r *Reader) blocks(v gjson.Result) (n int64) {
+func (r *Reader) blocks(v jsonwalk.Value) (n int64) {
 	if !v.IsArray() || r.nesting == maxNesting {
 		return r.text(v)
 	}
 	r.nesting++
 	defer func() { r.nesting-- }()
-	v.ForEach(func(_, block gjson.Result) bool {
+	v.ForEach(func(_ string, block jsonwalk.Value) bool {
 		if !block.IsObject() {
 			n += r.text(block)
 		}
-		eachOf(block, func(kind string, v gjson.Result) { n += r.block(kind, v) })
+		eachOf(block, func(kind string, v jsonwalk.Value) { n += r.block(kind, v) })
 		return true
 	})
 	return n
 }
 
-func (r *Reader) block(kind string, v gjson.Result) int64 {
+func (r *Reader) block(kind string, v jsonwalk.Value) int64 {
 	switch kind {
 	case "image":
 		return r.blob("image/")
@@ -78,8 +78,8 @@ func (r *Reader) block(kind string, v gjson.Result) int64 {
 }
 
 // converseEvent reads the payload of a frame, which shows by its members what it is.
-func (a *Answer) converseEvent(e gjson.Result) {
-	eachOf(e, func(key string, v gjson.Result) {
+func (a *Answer) converseEvent(e jsonwalk.Value) {
+	eachOf(e, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "delta":
 			a.sawAll(v, 0)
@@ -90,9 +90,9 @@ func (a *Answer) converseEvent(e gjson.Result) {
 }
 
 // bedrockUsage takes usage in which the cache is beside the input, as at Anthropic.
-func bedrockUsage(a *Answer, v gjson.Result) {
+func bedrockUsage(a *Answer, v jsonwalk.Value) {
 	u := &a.usage
-	eachOf(v, func(key string, v gjson.Result) {
+	eachOf(v, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "inputTokens":
 			counter(&u.Input, v)

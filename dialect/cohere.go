@@ -5,7 +5,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 var cohereSpeech = speech{
@@ -25,7 +25,7 @@ var cohereChatForm = form{
 	name: "cohere_chat", voice: cohereVoice, tells: true, event: (*Answer).cohereEvent,
 	count: func(r *Reader, m *members) int64 {
 		n := r.chat(m) + r.text(m.value(kMessage)) + r.text(m.value(kPreamble)) + r.text(m.value(kDocuments))
-		m.value(kChatHistory).ForEach(func(_, msg gjson.Result) bool {
+		m.value(kChatHistory).ForEach(func(_ string, msg jsonwalk.Value) bool {
 			n += perMessage + r.text(msg.Get("message"))
 			return true
 		})
@@ -40,7 +40,7 @@ var cohereEmbedForm = form{
 	name: "cohere_embed", voice: cohereVoice, answer: cohereAnswer,
 	count: func(r *Reader, m *members) int64 {
 		n, _ := r.prompts(m.value(kTexts))
-		m.value(kInputs).ForEach(func(_, input gjson.Result) bool {
+		m.value(kInputs).ForEach(func(_ string, input jsonwalk.Value) bool {
 			n += r.content(input.Get("content"))
 			return true
 		})
@@ -57,8 +57,8 @@ var rerankForm = form{
 }
 
 // pictures counts a list of images in base64.
-func (r *Reader) pictures(v gjson.Result) (n int64) {
-	v.ForEach(func(_, _ gjson.Result) bool {
+func (r *Reader) pictures(v jsonwalk.Value) (n int64) {
+	v.ForEach(func(_ string, _ jsonwalk.Value) bool {
 		n += r.blob("image/")
 		return true
 	})
@@ -70,16 +70,16 @@ var cohereAnswer = []want{
 	{"usage", cohereUsage}, {"meta", cohereUsage}, {"delta.usage", cohereUsage}, {"response.meta", cohereUsage},
 }
 
-func (a *Answer) cohereEvent(e gjson.Result) {
+func (a *Answer) cohereEvent(e jsonwalk.Value) {
 	delta := e.Get("delta")
-	switch kind := e.Get("type").Str; {
+	switch kind := e.Get("type").Str(); {
 	case strings.HasSuffix(kind, "-delta"):
 		a.sawAll(delta, 0)
 	case kind == "message-end":
 		cohereUsage(a, delta.Get("usage"))
 		a.fail(delta.Get("error"))
 	}
-	switch e.Get("event_type").Str {
+	switch e.Get("event_type").Str() {
 	case "text-generation":
 		a.saw(e.Get("text"))
 	case "stream-end":
@@ -88,7 +88,7 @@ func (a *Answer) cohereEvent(e gjson.Result) {
 }
 
 // cohereUsage takes the tokens that were processed, or else those that are billed: limits are for the first.
-func cohereUsage(a *Answer, v gjson.Result) {
+func cohereUsage(a *Answer, v jsonwalk.Value) {
 	u := &a.usage
 	for _, kind := range []string{"billed_units", "tokens"} {
 		t := v.Get(kind)

@@ -5,7 +5,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 var geminiSpeech = speech{
@@ -41,7 +41,7 @@ var embedContentForm = form{
 	name: "embed_content", voice: geminiVoice, answer: generateForm.answer,
 	count: func(r *Reader, m *members) int64 {
 		n := r.geminiContent(m.value(kContent))
-		m.value(kRequests).ForEach(func(_, q gjson.Result) bool {
+		m.value(kRequests).ForEach(func(_ string, q jsonwalk.Value) bool {
 			n += r.geminiContent(q.Get("content"))
 			return true
 		})
@@ -55,7 +55,7 @@ func (r *Reader) generate(m *members) int64 {
 	if !contents.IsArray() {
 		return n + perMessage + r.geminiContent(contents)
 	}
-	contents.ForEach(func(_, c gjson.Result) bool {
+	contents.ForEach(func(_ string, c jsonwalk.Value) bool {
 		n += perMessage + r.geminiContent(c)
 		return true
 	})
@@ -63,7 +63,7 @@ func (r *Reader) generate(m *members) int64 {
 }
 
 // geminiContent counts a list of parts with a role around it.
-func (r *Reader) geminiContent(c gjson.Result) (n int64) {
+func (r *Reader) geminiContent(c jsonwalk.Value) (n int64) {
 	if !c.IsObject() {
 		return r.text(c)
 	}
@@ -71,21 +71,21 @@ func (r *Reader) geminiContent(c gjson.Result) (n int64) {
 	if !parts.IsArray() {
 		return r.text(parts)
 	}
-	parts.ForEach(func(_, part gjson.Result) bool {
+	parts.ForEach(func(_ string, part jsonwalk.Value) bool {
 		n += r.geminiPart(part)
 		return true
 	})
 	return n
 }
 
-func (r *Reader) geminiPart(part gjson.Result) (n int64) {
+func (r *Reader) geminiPart(part jsonwalk.Value) (n int64) {
 	if !part.IsObject() {
 		return r.text(part)
 	}
-	part.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	part.ForEach(func(key string, v jsonwalk.Value) bool {
+		switch key {
 		case "inlineData", "inline_data", "fileData", "file_data":
-			n += r.blob(v.Get("mimeType").Str + v.Get("mime_type").Str)
+			n += r.blob(v.Get("mimeType").Str() + v.Get("mime_type").Str())
 		case "functionCall", "function_call", "functionResponse", "function_response":
 			n += perMessage + r.text(v.Get("name")) + r.text(v.Get("args")) + r.text(v.Get("response"))
 		case "executableCode", "executable_code", "codeExecutionResult", "code_execution_result":
@@ -109,16 +109,16 @@ func (r *Reader) blob(mime string) int64 {
 }
 
 // generateEvent reads a chunk of an answer. (What a stream repeats in each chunk are totals.)
-func (a *Answer) generateEvent(e gjson.Result) {
-	eachOf(e, func(key string, v gjson.Result) {
+func (a *Answer) generateEvent(e jsonwalk.Value) {
+	eachOf(e, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "usageMetadata", "usage_metadata":
 			geminiUsage(a, v)
 		case "error":
 			a.fail(v)
 		case "candidates":
-			v.ForEach(func(_, c gjson.Result) bool {
-				c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
+			v.ForEach(func(_ string, c jsonwalk.Value) bool {
+				c.Get("content.parts").ForEach(func(_ string, part jsonwalk.Value) bool {
 					a.saw(part.Get("text"))
 					a.sawAll(part.Get("functionCall.args"), 0)
 					a.saw(part.Get("executableCode.code"))
@@ -131,9 +131,9 @@ func (a *Answer) generateEvent(e gjson.Result) {
 }
 
 // geminiUsage takes usage in which cached tokens are inside the prompt, and thoughts and what tools read are beside.
-func geminiUsage(a *Answer, v gjson.Result) {
+func geminiUsage(a *Answer, v jsonwalk.Value) {
 	u := &a.usage
-	eachOf(v, func(key string, v gjson.Result) {
+	eachOf(v, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "promptTokenCount", "prompt_token_count":
 			counter(&u.Input, v)
@@ -146,9 +146,9 @@ func geminiUsage(a *Answer, v gjson.Result) {
 		case "toolUsePromptTokenCount", "tool_use_prompt_token_count":
 			counter(&u.Tools, v)
 		case "promptTokensDetails", "prompt_tokens_details":
-			v.ForEach(func(_, d gjson.Result) bool {
+			v.ForEach(func(_ string, d jsonwalk.Value) bool {
 				n := d.Get("tokenCount")
-				switch d.Get("modality").Str {
+				switch d.Get("modality").Str() {
 				case "IMAGE":
 					counter(&u.Image, n)
 				case "AUDIO":

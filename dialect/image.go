@@ -4,35 +4,26 @@ package dialect
 
 import (
 	"math"
-	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
 // image counts a picture, in whatever form the dialect has it: by its width and height, as the provider publishes it, or
 // flat where they are not known (a URL, a file's name). Base64 is never text.
-func (r *Reader) image(part gjson.Result) int64 {
-	url, detail := part.Get("image_url"), part.Get("detail").Str
+func (r *Reader) image(part jsonwalk.Value) int64 {
+	url, detail := part.Get("image_url"), part.Get("detail").Str()
 	if url.IsObject() {
-		detail = url.Get("detail").Str
+		detail = url.Get("detail").Str()
 		url = url.Get("url")
 	}
 	data := encoded("")
-	if _, d, ok := dataURL(unquoted(url)); ok {
+	if _, d, ok := dataURL(url.Quoted()); ok {
 		data = unfolded(string(d))
-	} else if source := part.Get("source.data"); source.Type == gjson.String {
-		data = unfolded(unquoted(source))
+	} else if source := part.Get("source.data"); source.Type() == jsonwalk.String {
+		data = unfolded(source.Quoted())
 	}
 	return r.picture(data, detail)
-}
-
-// unquoted is a JSON string as it is written, without its quotes.
-func unquoted(v gjson.Result) string {
-	if v.Type != gjson.String || len(v.Raw) < 2 {
-		return ""
-	}
-	return strings.TrimSuffix(v.Raw[1:], `"`)
 }
 
 // picture counts a picture of the model's family.

@@ -26,7 +26,7 @@ func AskForUsage(body []byte) []byte {
 	}
 	options := ""
 	jsonwalk.Members(s[start:], func(key, value string) bool {
-		if unescaped(key) == "stream_options" {
+		if jsonwalk.Unescape(key) == "stream_options" {
 			options = value // the last one counts
 		}
 		return true
@@ -42,7 +42,7 @@ func AskForUsage(body []byte) []byte {
 	at := int(uintptr(unsafe.Pointer(unsafe.StringData(options))) - uintptr(unsafe.Pointer(unsafe.StringData(s))))
 	out = append(append(out, s[:at]...), '{')
 	jsonwalk.Members(options, func(key, value string) bool {
-		if unescaped(key) != "include_usage" {
+		if jsonwalk.Unescape(key) != "include_usage" {
 			out = append(append(append(append(out, '"'), key...), `":`...), value...)
 			out = append(out, ',')
 		}
@@ -131,8 +131,8 @@ func saysOnlyUsage(event []byte) bool {
 		return false
 	}
 	e := parse(dataOf(event))
-	choices := e.Get("choices")
-	return e.Get("usage").IsObject() && choices.IsArray() && len(choices.Array()) == 0
+	noChoice := func(string) bool { return false }
+	return e.Get("usage").IsObject() && jsonwalk.Items(string(e.Get("choices")), noChoice)
 }
 
 // dataOf joins the data lines of one event.

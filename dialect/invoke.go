@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"strconv"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // invokeForm is Bedrock's InvokeModel: bodies as the model's maker has them. Anthropic's are read as messages; of others the
@@ -28,8 +28,8 @@ var invokeForm = form{
 }
 
 // invokeEvent reads a frame, which has an event of the maker's in base64.
-func (a *Answer) invokeEvent(e gjson.Result) {
-	data, err := base64.StdEncoding.DecodeString(e.Get("bytes").Str)
+func (a *Answer) invokeEvent(e jsonwalk.Value) {
+	data, err := base64.StdEncoding.DecodeString(e.Get("bytes").Str())
 	if err != nil {
 		return
 	}
@@ -43,13 +43,13 @@ func (a *Answer) invokeEvent(e gjson.Result) {
 }
 
 // invokeUsage takes usage as Anthropic has it, or as Bedrock does (Nova).
-func invokeUsage(a *Answer, v gjson.Result) {
+func invokeUsage(a *Answer, v jsonwalk.Value) {
 	anthropicUsage(a, v)
 	bedrockUsage(a, v)
 }
 
 // metricsUsage takes Bedrock's own figures, where the model's maker says none.
-func metricsUsage(a *Answer, v gjson.Result) {
+func metricsUsage(a *Answer, v jsonwalk.Value) {
 	if !a.usage.Said() {
 		counter(&a.usage.Input, v.Get("inputTokenCount"))
 		counter(&a.usage.Output, v.Get("outputTokenCount"))

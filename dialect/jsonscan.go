@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // A want is a member of an answer, or of an object in it (response.usage), and what takes it.
 type want struct {
 	path string
-	take func(*Answer, gjson.Result)
+	take func(*Answer, jsonwalk.Value)
 }
 
 // A jsonScanner finds the values of a few members in a JSON document that comes in chunks, without holding it: only the

@@ -5,7 +5,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 // audio counts sound by its length in seconds.
-func (r *Reader) audio(part gjson.Result) int64 {
-	raw := unquoted(part.Get("input_audio.data"))
+func (r *Reader) audio(part jsonwalk.Value) int64 {
+	raw := part.Get("input_audio.data").Quoted()
 	if raw == "" {
 		r.request.References = true
 		return perAudioOrFile
@@ -45,12 +45,12 @@ func (r *Reader) sound(data encoded, bytes int64) int64 {
 }
 
 // file counts a file by its bytes, or flat if it is only named.
-func (r *Reader) file(part gjson.Result) int64 {
+func (r *Reader) file(part jsonwalk.Value) int64 {
 	v := part.Get("file.file_data")
 	if !v.Exists() {
 		v = part.Get("file_data")
 	}
-	raw := unquoted(v)
+	raw := v.Quoted()
 	media, data, ok := dataURL(raw)
 	if !ok {
 		data = encoded(raw)

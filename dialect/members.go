@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
@@ -55,7 +54,7 @@ func (m *members) read(body []byte, part bool) bool {
 }
 
 func (m *members) note(o other) {
-	o.key = unescaped(o.key)
+	o.key = jsonwalk.Unescape(o.key)
 	k := memberOf(o.key)
 	if k == numMembers {
 		if o.value != "" {
@@ -73,15 +72,8 @@ func (m *members) note(o other) {
 // byteOrderMark may stand before JSON; parsers skip it.
 const byteOrderMark = "\ufeff"
 
-func unescaped(key string) string {
-	if strings.IndexByte(key, '\\') >= 0 {
-		return gjson.Parse(`"` + key + `"`).Str
-	}
-	return key
-}
-
-// value gives a member as gjson has it.
-func (m *members) value(k member) gjson.Result { return gjson.Parse(m.values[k]) }
+// value gives a member.
+func (m *members) value(k member) jsonwalk.Value { return jsonwalk.Value(m.values[k]) }
 
 // has says whether a member is there and says something.
 func (m *members) has(k member) bool { return m.values[k] != "" && m.values[k] != "null" }
@@ -96,42 +88,40 @@ func bounded(n int64) int64 { return min(max(n, 1), 1<<16) }
 
 // model is the model's name, cut to maxModel bytes.
 func (m *members) model() string {
-	raw := m.values[kModel]
-	if len(raw) < 2 || raw[0] != '"' {
-		return ""
-	}
-	name := raw[1 : len(raw)-1]
-	if strings.IndexByte(name, '\\') >= 0 {
-		name = gjson.Parse(raw).Str
-	}
+	name := m.value(kModel).Str()
 	return name[:min(len(name), maxModel)]
 }
 
 // Member gives the value of a member of the body by its path; "" if it is no string and no number. The body must still be there.
 func (r *Reader) Member(path string) string {
 	head, rest, nested := strings.Cut(path, ".")
-	raw := ""
+	var v jsonwalk.Value
 	if k := memberOf(head); k < numMembers {
-		raw = r.members.values[k]
+		v = r.members.value(k)
 	} else {
-		raw = r.members.other(head)
+		v = r.members.other(head)
 	}
-	v := gjson.Parse(raw)
 	if nested {
 		v = v.Get(rest)
 	}
-	if v.Type == gjson.String || v.Type == gjson.Number {
-		return strings.Clone(v.String())
+	switch v.Type() {
+	case jsonwalk.String:
+		return strings.Clone(v.Str())
+	case jsonwalk.Number:
+		if strings.Trim(string(v), "-0123456789") == "" {
+			return strings.Clone(string(v))
+		}
+		return strconv.FormatFloat(v.Num(), 'f', -1, 64) // 1e3 is the same caller as 1000
 	}
 	return ""
 }
 
 // other is the last member with that key; the body is read again if it has more than are kept.
-func (m *members) other(key string) (value string) {
+func (m *members) other(key string) (value jsonwalk.Value) {
 	if m.n > maxOthers {
 		jsonwalk.Members(m.body, func(k, v string) bool {
-			if unescaped(k) == key {
-				value = v
+			if jsonwalk.Unescape(k) == key {
+				value = jsonwalk.Value(v)
 			}
 			return true
 		})
@@ -139,7 +129,7 @@ func (m *members) other(key string) (value string) {
 	}
 	for _, o := range m.others[:m.n] {
 		if o.key == key {
-			value = o.value
+			value = jsonwalk.Value(o.value)
 		}
 	}
 	return value
@@ -149,7 +139,7 @@ func (m *members) other(key string) (value string) {
 func nested(object string, names ...string) int64 {
 	n := int64(-1)
 	jsonwalk.Members(object, func(key, value string) bool {
-		key = unescaped(key)
+		key = jsonwalk.Unescape(key)
 		for _, name := range names {
 			if key == name {
 				n = max(n, wholeNumber(value))
@@ -164,10 +154,10 @@ func wholeNumber(raw string) int64 {
 	if n, err := strconv.ParseUint(raw, 10, 40); err == nil && n > 0 { // nearly all of them
 		return int64(n)
 	}
-	v := gjson.Parse(raw)
-	n := v.Num
-	if v.Type == gjson.String { // some servers take "900" for 900
-		n, _ = strconv.ParseFloat(strings.TrimSpace(v.Str), 64)
+	v := jsonwalk.Value(raw)
+	n := v.Num()
+	if v.Type() == jsonwalk.String { // some servers take "900" for 900
+		n, _ = strconv.ParseFloat(strings.TrimSpace(v.Str()), 64)
 	}
 	if !(n > 0) {
 		return -1

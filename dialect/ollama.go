@@ -2,7 +2,7 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 var ollamaSpeech = speech{
 	name:        "ollama",
@@ -25,9 +25,9 @@ var ollamaChatForm = form{
 	event: (*Answer).ollamaEvent, answer: ollamaAnswer,
 	count: func(r *Reader, m *members) int64 {
 		n := perRequest + r.tools(m.value(kTools))
-		m.value(kMessages).ForEach(func(_, msg gjson.Result) bool {
+		m.value(kMessages).ForEach(func(_ string, msg jsonwalk.Value) bool {
 			n += perMessage + r.text(msg.Get("content")) + r.text(msg.Get("thinking")) + r.pictures(msg.Get("images"))
-			msg.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
+			msg.Get("tool_calls").ForEach(func(_ string, call jsonwalk.Value) bool {
 				n += perMessage + r.text(call.Get("function.name")) + r.text(call.Get("function.arguments"))
 				return true
 			})
@@ -56,13 +56,13 @@ var ollamaEmbedForm = form{
 
 // Usage is at the top of the answer, or of the last line of a stream. Of a prompt that was cached its count is missing.
 var ollamaAnswer = []want{
-	{"prompt_eval_count", func(a *Answer, v gjson.Result) { counter(&a.usage.Input, v) }},
-	{"eval_count", func(a *Answer, v gjson.Result) { counter(&a.usage.Output, v) }},
+	{"prompt_eval_count", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Input, v) }},
+	{"eval_count", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Output, v) }},
 	{"error", (*Answer).fail},
 }
 
-func (a *Answer) ollamaEvent(e gjson.Result) {
-	eachOf(e, func(key string, v gjson.Result) {
+func (a *Answer) ollamaEvent(e jsonwalk.Value) {
+	eachOf(e, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "message":
 			a.sawAll(v, 0)

@@ -2,7 +2,7 @@
 
 package dialect
 
-import "github.com/tidwall/gjson"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 // What a chat costs beside its texts, as OpenAI's cookbook publishes it ("How to count tokens with tiktoken"): three tokens
 // a message, the role's one, one more for a name, and three that open the answer.
@@ -25,7 +25,7 @@ const perToolCall = 3
 func (r *Reader) chat(m *members) int64 {
 	n := int64(perRequest)
 	messages := m.value(kMessages)
-	messages.ForEach(func(_, msg gjson.Result) bool {
+	messages.ForEach(func(_ string, msg jsonwalk.Value) bool {
 		n += r.chatMessage(msg)
 		return true
 	})
@@ -39,13 +39,13 @@ func (r *Reader) served(m *members) int64 {
 	return r.label(m.value(kChatTemplate)) + r.label(m.value(kTemplateWords))
 }
 
-func (r *Reader) chatMessage(msg gjson.Result) int64 {
+func (r *Reader) chatMessage(msg jsonwalk.Value) int64 {
 	if !msg.IsObject() {
 		return perMessage + r.text(msg)
 	}
 	n := int64(perMessage)
-	msg.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	msg.ForEach(func(key string, v jsonwalk.Value) bool {
+		switch key {
 		case "role", "tool_call_id":
 			n += r.label(v)
 		case "content":
@@ -53,7 +53,7 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 		case "name":
 			n += perName + r.text(v)
 		case "tool_calls":
-			v.ForEach(func(_, call gjson.Result) bool {
+			v.ForEach(func(_ string, call jsonwalk.Value) bool {
 				n += perToolCall + r.toolCall(call)
 				return true
 			})
@@ -68,8 +68,8 @@ func (r *Reader) chatMessage(msg gjson.Result) int64 {
 }
 
 // toolCall counts a call of a function, or of a tool of the caller's own kind.
-func (r *Reader) toolCall(call gjson.Result) (n int64) {
-	eachOf(call, func(key string, v gjson.Result) {
+func (r *Reader) toolCall(call jsonwalk.Value) (n int64) {
+	eachOf(call, func(key string, v jsonwalk.Value) {
 		switch {
 		case key == "id" || key == "type" || key == "index":
 			n += r.label(v)
@@ -86,8 +86,8 @@ func (r *Reader) toolCall(call gjson.Result) (n int64) {
 // model's template may show it all the same.
 const longLabel = 128
 
-func (r *Reader) label(v gjson.Result) int64 {
-	if len(v.Raw) <= longLabel {
+func (r *Reader) label(v jsonwalk.Value) int64 {
+	if len(v) <= longLabel {
 		return 0
 	}
 	return r.text(v)
@@ -98,14 +98,14 @@ func (r *Reader) label(v gjson.Result) int64 {
 const maxNesting = 4
 
 // content counts a message's content in any dialect: a string, or a list of parts.
-func (r *Reader) content(v gjson.Result) int64 {
+func (r *Reader) content(v jsonwalk.Value) int64 {
 	if !v.IsArray() || r.nesting == maxNesting {
 		return r.text(v)
 	}
 	r.nesting++
 	defer func() { r.nesting-- }()
 	var n int64
-	v.ForEach(func(_, part gjson.Result) bool {
+	v.ForEach(func(_ string, part jsonwalk.Value) bool {
 		n += r.part(part)
 		return true
 	})
@@ -113,11 +113,11 @@ func (r *Reader) content(v gjson.Result) int64 {
 }
 
 // part counts one part. Base64 never counts as text, except where it stands in a text, where it is text for the model.
-func (r *Reader) part(part gjson.Result) int64 {
+func (r *Reader) part(part jsonwalk.Value) int64 {
 	if !part.IsObject() {
 		return r.text(part)
 	}
-	switch part.Get("type").Str {
+	switch part.Get("type").Str() {
 	case "text", "input_text", "output_text":
 		return r.text(part.Get("text"))
 	case "refusal":
@@ -146,15 +146,15 @@ func (r *Reader) responses(m *members) int64 {
 	if !input.IsArray() {
 		return n + perMessage + r.text(input)
 	}
-	input.ForEach(func(_, item gjson.Result) bool {
+	input.ForEach(func(_ string, item jsonwalk.Value) bool {
 		n += perMessage + r.responseItem(item)
 		return true
 	})
 	return n
 }
 
-func (r *Reader) responseItem(item gjson.Result) int64 {
-	switch item.Get("type").Str {
+func (r *Reader) responseItem(item jsonwalk.Value) int64 {
+	switch item.Get("type").Str() {
 	case "function_call", "custom_tool_call":
 		return r.text(item.Get("name")) + r.text(item.Get("arguments")) + r.text(item.Get("input"))
 	case "function_call_output", "custom_tool_call_output":
@@ -176,18 +176,18 @@ func (r *Reader) completions(m *members) (n, prompts int64) {
 }
 
 // prompts counts one of the four forms of a prompt: a string, strings, token ids, lists of token ids.
-func (r *Reader) prompts(v gjson.Result) (n, prompts int64) {
+func (r *Reader) prompts(v jsonwalk.Value) (n, prompts int64) {
 	if !v.IsArray() {
 		return r.text(v), 1
 	}
 	ids := int64(0)
-	v.ForEach(func(_, p gjson.Result) bool {
+	v.ForEach(func(_ string, p jsonwalk.Value) bool {
 		switch {
-		case p.Type == gjson.Number:
+		case p.Type() == jsonwalk.Number:
 			ids++
 			return true
 		case p.IsArray():
-			p.ForEach(func(_, _ gjson.Result) bool {
+			p.ForEach(func(_ string, _ jsonwalk.Value) bool {
 				n++
 				return true
 			})

@@ -5,7 +5,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 var openAISpeech = speech{
@@ -44,7 +44,7 @@ var responsesForm = form{
 	},
 	answer: []want{
 		{"usage", openAIUsage}, {"error", (*Answer).fail}, {"response.usage", openAIUsage},
-		{"status", func(a *Answer, v gjson.Result) { a.pending = v.Str == "queued" || v.Str == "in_progress" }},
+		{"status", func(a *Answer, v jsonwalk.Value) { a.pending = v.Str() == "queued" || v.Str() == "in_progress" }},
 	},
 }
 
@@ -68,13 +68,13 @@ var embeddingsForm = form{
 }
 
 // chatEvent reads a chunk of a chat or of old completions.
-func (a *Answer) chatEvent(e gjson.Result) {
-	e.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+func (a *Answer) chatEvent(e jsonwalk.Value) {
+	e.ForEach(func(key string, v jsonwalk.Value) bool {
+		switch key {
 		case "usage":
 			openAIUsage(a, v)
 		case "choices":
-			v.ForEach(func(_, choice gjson.Result) bool {
+			v.ForEach(func(_ string, choice jsonwalk.Value) bool {
 				a.saw(choice.Get("text"))
 				a.sawAll(choice.Get("delta"), 0)
 				return true
@@ -86,8 +86,8 @@ func (a *Answer) chatEvent(e gjson.Result) {
 	})
 }
 
-func (a *Answer) responseEvent(e gjson.Result) {
-	kind := e.Get("type").Str
+func (a *Answer) responseEvent(e jsonwalk.Value) {
+	kind := e.Get("type").Str()
 	switch {
 	case strings.HasSuffix(kind, ".delta"):
 		a.saw(e.Get("delta"))
@@ -99,9 +99,9 @@ func (a *Answer) responseEvent(e gjson.Result) {
 
 // openAIUsage takes usage of chats (prompt and completion) or of responses (input and output). Cached tokens are inside the
 // input, reasoning inside the output.
-func openAIUsage(a *Answer, v gjson.Result) {
+func openAIUsage(a *Answer, v jsonwalk.Value) {
 	u := &a.usage
-	eachOf(v, func(key string, v gjson.Result) {
+	eachOf(v, func(key string, v jsonwalk.Value) {
 		switch key {
 		case "prompt_tokens", "input_tokens":
 			counter(&u.Input, v)

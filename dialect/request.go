@@ -3,7 +3,7 @@
 package dialect
 
 import (
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -103,7 +103,7 @@ func (r *Reader) open(api API, body []byte, part bool, family func(model string)
 	r.request = Request{
 		Model:        m.model(),
 		Stream:       forms[api].streamed(m.values[kStream]),
-		IncludeUsage: m.values[kStreamOptions] != "" && m.value(kStreamOptions).Get("include_usage").Type == gjson.True,
+		IncludeUsage: m.value(kStreamOptions).Get("include_usage").Type() == jsonwalk.True,
 		Output:       forms[api].output(m),
 		Least:        times(max(m.number(kMinTokens), 0), m.count(kN)),
 		References:   m.has(kEarlier) || m.has(kConversation) || m.has(kCachedContent) || api == Responses && m.has(kPrompt),
@@ -164,14 +164,14 @@ func times(output, n int64) int64 {
 const maxWork = 512 << 10
 
 // text counts a value that should be a string; anything else counts as the JSON that it is, and null not at all.
-func (r *Reader) text(v gjson.Result) int64 {
+func (r *Reader) text(v jsonwalk.Value) int64 {
 	switch {
-	case v.Type == gjson.Null:
+	case v.Type() == jsonwalk.Null:
 		return 0
 	case r.set.Work()-r.worked > maxWork:
-		return int64(len(v.Raw)+1) / 2
-	case v.Type == gjson.String:
-		return r.set.CountJSON(r.family, v.Raw[1:max(len(v.Raw)-1, 1)])
+		return int64(len(v)+1) / 2
+	case v.Type() == jsonwalk.String:
+		return r.set.CountJSON(r.family, v.Quoted())
 	}
-	return r.set.Count(r.family, v.Raw)
+	return r.set.Count(r.family, string(v))
 }

@@ -5,7 +5,6 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
@@ -28,8 +27,8 @@ const (
 )
 
 // tools counts the definitions of tools, in whatever form the dialect has them.
-func (r *Reader) tools(v gjson.Result) int64 {
-	if !v.IsArray() || v.Raw == "[]" {
+func (r *Reader) tools(v jsonwalk.Value) int64 {
+	if !v.IsArray() || v == "[]" {
 		return r.text(v)
 	}
 	switch r.family {
@@ -44,13 +43,13 @@ func (r *Reader) tools(v gjson.Result) int64 {
 }
 
 // toolChoice is what the choice of a tool adds for OpenAI, and the first system message with tools.
-func (r *Reader) toolChoice(m *members, messages gjson.Result) (n int64) {
+func (r *Reader) toolChoice(m *members, messages jsonwalk.Value) (n int64) {
 	if !r.family.OpenAI() || !m.has(kTools) && !m.has(kFunctions) {
 		return 0
 	}
 	for _, key := range []string{"tool_choice", "function_call"} {
-		switch choice := gjson.Parse(m.other(key)); {
-		case choice.Str == "none":
+		switch choice := m.other(key); {
+		case choice.Str() == "none":
 			n += toolChoiceNone
 		case choice.IsObject():
 			name := choice.Get("function.name")
@@ -60,8 +59,8 @@ func (r *Reader) toolChoice(m *members, messages gjson.Result) (n int64) {
 			n += toolChoiceName + r.text(name)
 		}
 	}
-	messages.ForEach(func(_, msg gjson.Result) bool {
-		if msg.Get("role").Str != "system" {
+	messages.ForEach(func(_ string, msg jsonwalk.Value) bool {
+		if msg.Get("role").Str() != "system" {
 			return true
 		}
 		n += toolsShared + r.lineEnd(msg.Get("content"))
@@ -71,11 +70,11 @@ func (r *Reader) toolChoice(m *members, messages gjson.Result) (n int64) {
 }
 
 // lineEnd is what a line end adds behind a text: nothing behind most signs, for the two are one token.
-func (r *Reader) lineEnd(text gjson.Result) int64 {
-	if text.Type != gjson.String {
+func (r *Reader) lineEnd(text jsonwalk.Value) int64 {
+	if text.Type() != jsonwalk.String {
 		return 1
 	}
-	s := text.Str
+	s := text.Str()
 	if i := strings.LastIndexByte(s, ' '); i > 0 {
 		s = s[i:] // a blank begins a piece
 	}
@@ -86,12 +85,12 @@ func (r *Reader) lineEnd(text gjson.Result) int64 {
 }
 
 // compact counts JSON without the blanks between its parts, as servers write it again.
-func (r *Reader) compact(v gjson.Result) int64 {
-	if v.Type == gjson.Null {
+func (r *Reader) compact(v jsonwalk.Value) int64 {
+	if v.Type() == jsonwalk.Null {
 		return 0
 	}
 	out := r.scratch()
-	for raw := v.Raw; raw != ""; {
+	for raw := string(v); raw != ""; {
 		i := strings.IndexAny(raw, "\" \n\r\t")
 		switch {
 		case i < 0:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -57,11 +57,11 @@ func TestToolsOfOthersCountAsCompactJSON(t *testing.T) {
 	const compact = `[{"name":"f","input_schema":{"description":"a \" b  c"}}]`
 	var r Reader
 	r.family = tokens.Mistral
-	if got, want := r.tools(gjson.Parse(pretty)), r.set.Count(tokens.Mistral, compact); got != want {
+	if got, want := r.tools(jsonwalk.Parse(pretty)), r.set.Count(tokens.Mistral, compact); got != want {
 		t.Errorf("%d, want %d", got, want)
 	}
 	r.family = tokens.Claude
-	if got, want := r.tools(gjson.Parse(pretty)), r.set.Count(tokens.Claude, compact)+anthropicToolsFrame; got != want {
+	if got, want := r.tools(jsonwalk.Parse(pretty)), r.set.Count(tokens.Claude, compact)+anthropicToolsFrame; got != want {
 		t.Errorf("%d, want %d", got, want)
 	}
 }

@@ -5,7 +5,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // renderTools counts tools as the TypeScript in which OpenAI's models read them:
@@ -20,22 +20,22 @@ import (
 //	}) => any;
 //
 //	} // namespace functions
-func (r *Reader) renderTools(list gjson.Result) int64 {
+func (r *Reader) renderTools(list jsonwalk.Value) int64 {
 	out := r.scratch()
 	out.write("namespace functions {\n\n")
-	list.ForEach(func(_, tool gjson.Result) bool {
+	list.ForEach(func(_ string, tool jsonwalk.Value) bool {
 		f := tool.Get("function")
 		if !f.IsObject() {
 			f = tool // as in responses, and in functions
 		}
 		if custom := tool.Get("custom"); custom.IsObject() {
 			f = custom
-			out.write(f.Get("format").Raw) // a grammar
+			out.write(string(f.Get("format"))) // a grammar
 		}
-		if d := f.Get("description").Str; d != "" {
+		if d := f.Get("description").Str(); d != "" {
 			out.write("// " + d + "\n")
 		}
-		out.write("type " + f.Get("name").Str + " = (")
+		out.write("type " + f.Get("name").Str() + " = (")
 		p := readSchema(f.Get("parameters"))
 		if p.members > 0 {
 			out.write("_: {\n")
@@ -52,21 +52,21 @@ func (r *Reader) renderTools(list gjson.Result) int64 {
 // schema is what of a JSON schema is rendered.
 type schema struct {
 	kind, description         string
-	kinds                     gjson.Result // kind, where it is a list
-	enum, items, anyOf        gjson.Result
-	properties                gjson.Result
-	required                  gjson.Result
+	kinds                     jsonwalk.Value // kind, where it is a list
+	enum, items, anyOf        jsonwalk.Value
+	properties                jsonwalk.Value
+	required                  jsonwalk.Value
 	members                   int // of properties
 	hasItems, hasAny, hasEnum bool
 }
 
-func readSchema(v gjson.Result) (s schema) {
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+func readSchema(v jsonwalk.Value) (s schema) {
+	v.ForEach(func(key string, v jsonwalk.Value) bool {
+		switch key {
 		case "type":
-			s.kind, s.kinds = v.Str, v
+			s.kind, s.kinds = v.Str(), v
 		case "description":
-			s.description = v.Str
+			s.description = v.Str()
 		case "enum":
 			s.enum, s.hasEnum = v, v.IsArray()
 		case "items":
@@ -77,7 +77,7 @@ func readSchema(v gjson.Result) (s schema) {
 			s.required = v
 		case "properties":
 			s.properties = v
-			v.ForEach(func(_, _ gjson.Result) bool {
+			v.ForEach(func(_ string, _ jsonwalk.Value) bool {
 				s.members++
 				return true
 			})
@@ -96,8 +96,8 @@ const schemaNesting = 8
 // properties writes the members of an object. Descriptions below the first level are left out.
 func (s *scratch) properties(of *schema, indent int) {
 	required := map[string]bool{}
-	of.required.ForEach(func(_, name gjson.Result) bool {
-		required[name.Str] = true
+	of.required.ForEach(func(_ string, name jsonwalk.Value) bool {
+		required[name.Str()] = true
 		return true
 	})
 	pad, begun := strings.Repeat(" ", indent), false
@@ -108,15 +108,15 @@ func (s *scratch) properties(of *schema, indent int) {
 		begun = true
 		s.write(pad)
 	}
-	of.properties.ForEach(func(name, v gjson.Result) bool {
+	of.properties.ForEach(func(name string, v jsonwalk.Value) bool {
 		p := readSchema(v)
 		if p.description != "" && indent < 2 {
 			line()
 			s.write("// " + p.description)
 		}
 		line()
-		s.write(name.Str)
-		if !required[name.Str] {
+		s.write(name)
+		if !required[name] {
 			s.write("?")
 		}
 		s.write(": ")
@@ -134,22 +134,22 @@ func (s *scratch) kind(p *schema, indent int) {
 	case s.depth > schemaNesting:
 		s.write("any")
 	case p.hasAny:
-		s.either(p.anyOf, func(v gjson.Result) {
+		s.either(p.anyOf, func(v jsonwalk.Value) {
 			q := readSchema(v)
 			s.kind(&q, indent)
 		})
 	case p.hasEnum:
-		s.either(p.enum, func(v gjson.Result) {
-			if v.Type == gjson.String {
-				s.write(`"` + v.Str + `"`)
+		s.either(p.enum, func(v jsonwalk.Value) {
+			if v.Type() == jsonwalk.String {
+				s.write(`"` + v.Str() + `"`)
 			} else {
-				s.write(v.Raw)
+				s.write(string(v))
 			}
 		})
 	case p.kinds.IsArray():
-		s.either(p.kinds, func(v gjson.Result) {
+		s.either(p.kinds, func(v jsonwalk.Value) {
 			q := *p
-			q.kind, q.kinds = v.Str, v
+			q.kind, q.kinds = v.Str(), v
 			s.kind(&q, indent)
 		})
 	default:
@@ -181,9 +181,9 @@ func (s *scratch) plainKind(p *schema, indent int) {
 }
 
 // either writes alternatives.
-func (s *scratch) either(list gjson.Result, one func(gjson.Result)) {
+func (s *scratch) either(list jsonwalk.Value, one func(jsonwalk.Value)) {
 	begun := false
-	list.ForEach(func(_, v gjson.Result) bool {
+	list.ForEach(func(_ string, v jsonwalk.Value) bool {
 		if begun {
 			s.write(" | ")
 		}

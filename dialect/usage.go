@@ -5,8 +5,8 @@ package dialect
 import (
 	"math"
 
-	"github.com/tidwall/gjson"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // Usage is what a provider says that a call has used, in tokens and in its own terms; -1 is not said. Of each counter the last
@@ -80,18 +80,18 @@ func (u Usage) Counts(input, output int64) policy.TokenCounts {
 }
 
 // eachOf goes through the members of an object; anything else has none.
-func eachOf(v gjson.Result, f func(key string, v gjson.Result)) {
+func eachOf(v jsonwalk.Value, f func(key string, v jsonwalk.Value)) {
 	if v.IsObject() {
-		v.ForEach(func(key, v gjson.Result) bool {
-			f(key.Str, v)
+		v.ForEach(func(key string, v jsonwalk.Value) bool {
+			f(key, v)
 			return true
 		})
 	}
 }
 
 // counter takes a number of tokens. What is null, negative, fractional or no number says nothing.
-func counter(to *int64, v gjson.Result) {
-	if v.Type == gjson.Number && v.Num >= 0 && v.Num < maxDeclared && v.Num == math.Trunc(v.Num) {
-		*to = int64(v.Num)
+func counter(to *int64, v jsonwalk.Value) {
+	if n := v.Num(); v.Type() == jsonwalk.Number && n >= 0 && n < maxDeclared && n == math.Trunc(n) {
+		*to = int64(n)
 	}
 }

@@ -75,16 +75,21 @@ func (s *split) control() {
 	s.serve.find(`^control plane: xDS on (\S+),`)
 }
 
-// startEnvoy starts an Envoy from what weir bootstrap prints, with two workers.
-func (s *split) startEnvoy(form string) {
+// startEnvoy starts an Envoy with two workers from what weir bootstrap prints, with what an edit makes of it. It gives what
+// Envoy writes.
+func (s *split) startEnvoy(form string, edits ...func(string) string) *output {
 	s.t.Helper()
 	args := []string{"bootstrap", "--policy", s.policy, "--node", "e2e", "--xds", s.xds, "--wasm", s.wasm, "--form", form}
 	if form == "whole" {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
+	bootstrap := run(s.t, args...)
+	for _, edit := range edits {
+		bootstrap = edit(bootstrap)
+	}
 	log := new(output)
 	p, err := envoy.Run(context.Background(), envoy.Options{
-		Bootstrap: []byte(run(s.t, args...)), Concurrency: 2, Log: log, StartTimeout: time.Minute,
+		Bootstrap: []byte(bootstrap), Concurrency: 2, Log: log, StartTimeout: time.Minute,
 	})
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, tail(log.String(), 3000))
@@ -99,6 +104,7 @@ func (s *split) startEnvoy(form string) {
 	if s.proxy, err = p.Listener(context.Background(), "weir"); err != nil {
 		s.t.Fatal(err)
 	}
+	return log
 }
 
 func tinyPolicy(tpm int) string {

@@ -95,6 +95,7 @@ func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.leave() // who waits and goes is never sent
 	s.settle(false)
+	s.writeLog()
 	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
 		s.phase = done
@@ -108,7 +109,8 @@ func (s *Stream) settle(complete bool) {
 		return
 	}
 	s.phase = settled
-	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.charge(complete))
+	s.logged.charged = s.charge(complete)
+	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.logged.charged)
 }
 
 // charge is what the call counts as. If it fails, the call counts as reserved: what it holds is given back in any case.
@@ -130,6 +132,7 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 		s.learn(u)
 	}
 	s.vm.countEnding(o.Ending, source)
+	s.logged.ending, s.logged.source = o.Ending, source
 	if !s.call.API.Metered() {
 		return policy.Cost{Requests: c.Requests, Retries: min(c.Requests, actual.Retries)}
 	}

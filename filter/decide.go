@@ -75,6 +75,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	q.Stream = q.Stream || s.call.Stream
 	model, _ := s.provider.Models.Lookup(q.Model)
 	s.rating = p.Rating(q.Model)
+	if s.logs() {
+		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
+	}
 	var path policy.Path
 	p.Path(&path, model, &caller)
 	if p.Classed() {
@@ -100,6 +103,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
+		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
 		if s.class.OnLimit == policy.OnLimitQueue && (d.Refusal.Reason == policy.LimitExceeded || d.Refusal.Reason == policy.QuotaExhausted) {

@@ -33,6 +33,7 @@ type Host interface {
 	SetTick(d time.Duration) // how often [VM.Tick] is called; whole milliseconds
 
 	Property(path ...string) string // empty if it is not there
+	SetProperty(name, value string) // of the stream, for Envoy's access log: wasm.NAME of its filter state
 	Reply(status int, headers [][2]string, body []byte)
 
 	Add(m *Metric, n int64) // adds to a counter; n is above 0
@@ -57,6 +58,7 @@ const (
 	Info Level = iota
 	Warn
 	Error
+	Debug
 )
 
 // A Metric is a counter with a fixed name. Labels are part of the name, as Envoy's stats have none; the bootstrap's

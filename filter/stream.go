@@ -57,6 +57,8 @@ type Stream struct {
 
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again
+
+	logged logged
 }
 
 // NewStream begins a stream, which the host knows by its id. Its memory is that of one that is done, if there is one.
@@ -80,6 +82,7 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 	s.headers = s.vm.host.RequestHeaders()
 	path := s.scanHeaders()
 	s.path = path
+	s.noteHeaders()
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}

@@ -31,6 +31,7 @@ type VM struct {
 	plugins   []*Plugin // those in which somebody waits
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
+	fields    fields    // of the last log line: its memory is used again
 }
 
 // NewVM makes the state of one VM.

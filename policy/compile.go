@@ -3,11 +3,8 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"time"
@@ -27,20 +24,6 @@ const (
 	// metrics and logs; who knows it could test guesses, which is hopeless for the credentials that providers give out.
 	defaultSecret = "weir"
 )
-
-// Decode reads a spec from JSON, as [Encode] writes it. Unknown members are errors.
-func Decode(data []byte) (*Spec, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	s := new(Spec)
-	if err := d.Decode(s); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("policy: more after the JSON object")
-	}
-	return s, nil
-}
 
 // Encode writes a spec as canonical JSON: the same spec gives the same bytes.
 func Encode(s *Spec) ([]byte, error) { return json.Marshal(s) }
@@ -87,6 +70,7 @@ func (c *compiler) compile() *Policy {
 		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
 		Families: c.families(),
 		Explain:  s.Explain.Header,
+		Log:      c.log(),
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)

@@ -27,6 +27,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h","models":{"*":{"tpm":"1","window":"10s","burst":"25%"}}}},"limits":{"user":{"default":{"in_flight":"4"}},"environment":{"ci":{"share":"20%"}}},"who":{"tenant":["header x"]}}`))
 	f.Add([]byte(`{"apiVersion":"weir/v1","providers":{"a":{"cluster":"c","dialect":"generic","unmetered":["*"]}},"trust":["all","10.0.0.0/8"],"slots":{"user":"64"},"fleet":{"jitter":"0s"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		sameAsSlowly(t, data)
 		s, err := Decode(data)
 		if err != nil {
 			return

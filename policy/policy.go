@@ -22,7 +22,8 @@ type Policy struct {
 	Families  Patterns[string]
 	Classes   []Class // the highest first; at least one
 	Queue     QueueRule
-	Explain   bool  // callers may ask why: explain.header
+	Explain   bool // callers may ask why: explain.header
+	Log       Log
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32

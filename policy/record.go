@@ -213,6 +213,16 @@ func (r *record) inFlight(now int64, vm uint64) (n int64) {
 	return n
 }
 
+// callsOf is the calls in flight of one VM.
+func (r *record) callsOf(now int64, vm uint64) int64 {
+	for _, h := range r.holders {
+		if h.vm == vm && h.expires > now {
+			return h.calls
+		}
+	}
+	return 0
+}
+
 // hold says that vm has that many calls in flight.
 func (r *record) hold(now int64, vm uint64, calls int64, spare *record) {
 	free := -1

@@ -103,7 +103,7 @@ func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	case to.fresh:
 		l.inherit(now, s, to)
 	case to.clock < s.Since && s.Space.Slots > 0 && !to.spill:
-		l.catchUp(s, to)
+		l.catchUp(now, s, to)
 	}
 	to.fit(now, l.wall, s.Since, s.Limit, &l.spare)
 }
@@ -120,6 +120,7 @@ func (l *Ledger) inherit(now int64, s *Step, to *loaded) {
 		if p.isLive(s.Key) && p.clock > latest {
 			latest = p.clock
 			to.count(p)
+			to.adopt(now, p, &l.spare)
 		}
 	})
 	p.name = s.Space.overflowName(s.Owner)
@@ -130,10 +131,11 @@ func (l *Ledger) inherit(now int64, s *Step, to *loaded) {
 
 // catchUp is inherit for a record that nobody has used since the policy came into force: the one before may have kept the key
 // elsewhere, and what was counted there last includes what was counted here before.
-func (l *Ledger) catchUp(s *Step, to *loaded) {
+func (l *Ledger) catchUp(now int64, s *Step, to *loaded) {
 	l.eachPlace(s, func() {
 		if p := &l.probed; p.name != to.name && p.isLive(s.Key) && p.clock > to.clock {
 			to.takeOver(p, &l.spare)
+			to.adopt(now, p, &l.spare)
 		}
 	})
 }
@@ -160,6 +162,16 @@ func (r *record) takeOver(o *loaded, spare *record) {
 	copy(spare.holders, r.holders)
 	spare.state, spare.clock, spare.ownMeters, spare.limit = r.state, o.clock, o.ownMeters, o.limit
 	*r, *spare = *spare, *r
+}
+
+// adopt counts the calls in flight that other VMs have said of the record that o has, until their lease ends: they renew it there
+// until they meet the key here.
+func (r *record) adopt(now int64, o *loaded, spare *record) {
+	for _, h := range o.holders {
+		if h.expires > now && h.calls > r.callsOf(now, h.vm) {
+			r.hold(h.expires-slotLease, h.vm, h.calls, spare)
+		}
+	}
 }
 
 // count makes r have counted what o has.

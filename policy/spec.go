@@ -22,6 +22,7 @@ type Spec struct {
 	Body       BodySpec                `json:"body,omitzero"`
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
+	Log        LogSpec                 `json:"log,omitzero"`
 	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
 	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
 	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
@@ -182,6 +183,13 @@ type QueueSpec struct {
 	Entries Count  `json:"entries,omitempty"`
 	Bytes   Size   `json:"bytes,omitempty"`
 	Order   string `json:"order,omitempty"` // priority or weighted
+}
+
+// LogSpec says what is written of each decision, and how loud: off, debug, info or warn.
+type LogSpec struct {
+	Admit  string `json:"admit,omitempty"`
+	Deny   string `json:"deny,omitempty"`
+	Access bool   `json:"access,omitempty"` // as filter state, for Envoy's access log
 }
 
 // FanoutSpec bounds reservations for parallel branches.

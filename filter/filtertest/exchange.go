@@ -46,6 +46,7 @@ type Exchange struct {
 	holding    bool // headers are held
 	closed     bool
 	properties map[string]string
+	state      map[string]string
 }
 
 // Open sends a request through a worker as far as it goes: until it has left, is answered, or is held.
@@ -173,6 +174,16 @@ func (x *Exchange) Upstream(name string) string {
 		}
 	}
 	return ""
+}
+
+// FilterState gives what the filter left for the access log.
+func (x *Exchange) FilterState(name string) string { return x.state[name] }
+
+func (x *Exchange) setProperty(name, value string) {
+	if x.state == nil {
+		x.state = map[string]string{}
+	}
+	x.state[name] = value
 }
 
 func (x *Exchange) property(path ...string) string { return x.properties[strings.Join(path, ".")] }

@@ -109,6 +109,8 @@ func (h nativeHost) SetTick(time.Duration) {}
 
 func (h nativeHost) Property(path ...string) string { return h.w.current.property(path...) }
 
+func (h nativeHost) SetProperty(name, value string) { h.w.current.setProperty(name, value) }
+
 func (h nativeHost) Reply(status int, headers [][2]string, body []byte) {
 	h.w.process.check("reply")
 	h.w.current.reply(status, headers, body)

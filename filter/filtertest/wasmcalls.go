@@ -97,6 +97,12 @@ func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr
 	return g.give([]byte(v), ptr, size)
 }
 
+func (m *Module) setProperty(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	g.w.current.setProperty(g.string(path, pathSize), g.string(ptr, size))
+	return statusOK
+}
+
 // Metric ids are indexes into this list, one for each VM in Envoy, one for all here.
 var metricNames = []string{""}
 

@@ -112,6 +112,7 @@ func (m *Module) defineHost(ctx context.Context) error {
 	def("proxy_get_buffer_bytes", m.bufferBytes)
 	def("proxy_set_buffer_bytes", m.setBuffer)
 	def("proxy_get_property", m.property)
+	def("proxy_set_property", m.setProperty)
 	def("proxy_define_metric", m.defineMetric)
 	def("proxy_increment_metric", m.incrementMetric)
 	def("proxy_send_local_response", m.reply)

@@ -136,6 +136,10 @@ func (host) Property(path ...string) string {
 	return string(b)
 }
 
+func (host) SetProperty(name, value string) {
+	_ = proxywasm.SetProperty([]string{name}, []byte(value))
+}
+
 func (host) Reply(status int, headers [][2]string, body []byte) {
 	_ = proxywasm.SendHttpResponse(uint32(status), headers, body, -1)
 }
@@ -155,6 +159,8 @@ func (host) Log(level filter.Level, message string) {
 		proxywasm.LogError(message)
 	case filter.Warn:
 		proxywasm.LogWarn(message)
+	case filter.Debug:
+		proxywasm.LogDebug(message)
 	default:
 		proxywasm.LogInfo(message)
 	}

@@ -4,9 +4,10 @@ package tokens
 
 import (
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
 // CountJSON is Count for the text of a JSON string; raw is what stands between the quotes. It reads as encoding/json does:
@@ -48,68 +49,9 @@ func decode(b []byte, raw string, most int) ([]byte, string) {
 			continue
 		}
 		b = append(b, raw[:k]...)
-		r, n := escape(raw[k:])
+		r, n := jsonwalk.Escape(raw[k:])
 		b = utf8.AppendRune(b, r)
 		raw = raw[k+n:]
 	}
 	return b, raw
-}
-
-// escape reads the escape that s begins with, and says how long it is.
-func escape(s string) (rune, int) {
-	if len(s) < 2 {
-		return '\\', 1
-	}
-	switch s[1] {
-	case '"', '\\', '/':
-		return rune(s[1]), 2
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	}
-	return escapeHex(s)
-}
-
-// escapeHex reads \uXXXX, or two of them that are a pair of surrogates.
-func escapeHex(s string) (rune, int) {
-	r := hex4(s)
-	if r < 0 {
-		return '\\', 1
-	}
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if pair := utf16.DecodeRune(r, hex4(s[6:])); pair != utf8.RuneError {
-		return pair, 12
-	}
-	return utf8.RuneError, 6
-}
-
-// hex4 gives the number in \uXXXX at the start of s, or -1.
-func hex4(s string) rune {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return -1
-	}
-	r := rune(0)
-	for _, b := range []byte(s[2:6]) {
-		switch {
-		case b >= '0' && b <= '9':
-			b -= '0'
-		case b >= 'a' && b <= 'f':
-			b -= 'a' - 10
-		case b >= 'A' && b <= 'F':
-			b -= 'A' - 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(b)
-	}
-	return r
 }
