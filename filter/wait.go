@@ -116,7 +116,13 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		ID: v.lastID, Class: s.classIndex, Bytes: s.bytes, Deadline: now + int64(patience),
 		Cost: w.cost.In(policy.Tokens), Owner: owner, Parent: parent,
 	}, expected)
+	if outcome == queue.QueueFull && s.tryWithoutPlace(now, w, owner, parent) {
+		return s.held()
+	}
 	if outcome != queue.Queued {
+		if class.OnLimit != policy.OnLimitQueue && w.refusal.Reason != policy.None {
+			outcome = queue.Queued // it would not have waited: the limit refuses it, not the queue
+		}
 		return s.deny(w.because(outcome), &w.caller)
 	}
 	s.phase, s.waiter = waiting, w
@@ -139,6 +145,31 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	}
 	v.countQueued()
 	return s.held()
+}
+
+// tryWithoutPlace lets a request go for which the queue has no place, if it needs none: there is room for it in its limits, and
+// nobody that waits has a better right to that.
+func (s *Stream) tryWithoutPlace(now int64, w *waiter, owner, parent uint64) bool {
+	l, v := w.line, s.vm
+	if l.yields(now, s.classIndex, 0) != nil {
+		return false
+	}
+	if !l.queue.MayPass(now, s.classIndex) {
+		v.turning, v.effective = s, 0
+		l.turn(now)
+		v.enter(s.id)
+		v.turning = nil
+		if !l.queue.MayTry(now, s.classIndex, owner, parent) {
+			return false
+		}
+	}
+	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	if w.refusal = d.Refusal; d.Verdict != policy.Admit {
+		return false
+	}
+	v.countAdmitted()
+	s.send(w.request)
+	return true
 }
 
 // owners are whose narrower buckets the waiter has to pass: its user and its tenant, where they make a difference.

@@ -172,6 +172,43 @@ func TestWaitingOverAChange(t *testing.T) {
 	})
 }
 
+// A full queue refuses who would have to wait, and nobody for whom there is room: neither when it is full of who waits for limits
+// of their own, nor of lower classes.
+func TestFullQueueRefusesNobodyWhoNeedNotWait(t *testing.T) {
+	both(t, 2, waitPolicy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(classed("slow", "batch", "other"))
+		for range 3 {
+			if x := w.Open(classed("slow", "batch", "other")); !held(x) {
+				t.Fatalf("%+v", x.Reply)
+			}
+		}
+		for i, class := range []string{"batch", "interactive", "urgent"} {
+			if x := w.Open(classed("a", class, "other")); !x.Sent || p.Worker(1).Open(classed("b", class, "other")).Reply != nil {
+				t.Errorf("class %s (%d), for which there is room: %+v", class, i, x.Reply)
+			}
+		}
+		for class, want := range map[string]string{"batch": "queue_full", "interactive": "limit_exceeded"} {
+			if x := w.Open(classed("slow", class, "other")); reason(x) != want {
+				t.Errorf("one more of the same tenant, %s: %s", class, reason(x))
+			}
+		}
+	})
+	both(t, 1, waitPolicy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(classed("a", "batch", "gpt-4o"))
+		for range 3 {
+			w.Open(classed("a", "batch", "gpt-4o"))
+		}
+		p.Sleep(time.Second)
+		p.Clock += int64(40 * time.Millisecond) // there is room, and no tick has been yet
+		x, y := w.Open(classed("a", "urgent", "gpt-4o")), w.Open(classed("a", "urgent", "gpt-4o"))
+		if !x.Sent || reason(y) != "queue_full" {
+			t.Errorf("a higher class: %+v; one that would have to wait: %s", x.Reply, reason(y))
+		}
+	})
+}
+
 // An environment that waits for its share holds up no other environment, not even of the same user.
 func TestOwnEnvironmentHoldsUpNobody(t *testing.T) {
 	environments := `{"apiVersion":"weir/v1","trust":["all"],

@@ -43,6 +43,7 @@ type Queue struct {
 	busy    bool // a turn is under way
 	pushed  bool // during it
 	stopped bool // the last turn ended with Stop
+	parted  uint // bit set of the classes for which it had SkipClass
 }
 
 // A node is a place for an entry.

@@ -90,7 +90,7 @@ func (q *Queue) expire(now int64, s Server) {
 
 func (q *Queue) offer(now int64, s Server) int64 {
 	wake := int64(Never)
-	q.stopped = false
+	q.stopped, q.parted = false, 0
 	q.blocked.reset()
 	for c := range q.config.Classes {
 		q.cursors[c] = q.lists[c].head
@@ -146,6 +146,7 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 	case parted:
 		*wake = min(*wake, a.until)
 		q.cursors[n.Class] = -1
+		q.parted |= 1 << n.Class
 	default:
 		*wake = min(*wake, a.until)
 		q.stopped = true
