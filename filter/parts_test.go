@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
+	"pgregory.net/rapid"
 )
 
 // sharePolicy splits 600 requests a minute, of which 150 may come at once: a second of the three classes is 5, 3 and 2 requests.
@@ -104,6 +105,50 @@ func TestShareIsSettled(t *testing.T) {
 				x.Answer(429, `{}`)
 			}
 			p.Sleep(20 * time.Millisecond)
+		}
+	})
+}
+
+// Whatever classes ask in three workers: together they never get more than the limit, and none is refused what is its own.
+func TestSharesOverWorkers(t *testing.T) {
+	const rate, burst = 10.0, 149.0 // a second; at once, less what may bunch up
+	classes, shares := []string{"interactive", "batch", "probe"}, []float64{0.5, 0.3, 0.2}
+	policy := strings.NewReplacer("BORROW", "", `,"on_limit":"queue","wait":"60s"`, "").Replace(sharePolicy)
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := filtertest.NewProcess(nil, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Configure([]byte(policy)); err != nil {
+			t.Fatal(err)
+		}
+		var own, most [3]float64
+		for c := range own {
+			most[c] = float64(int(149*shares[c]) / 2)
+			own[c] = most[c]
+		}
+		level := burst
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			d := time.Duration(rapid.SampledFrom([]int{0, 20, 100, 2000}).Draw(t, "wait")) * time.Millisecond
+			p.Sleep(d)
+			level = min(level+rate*d.Seconds(), burst)
+			for c := range own {
+				own[c] = min(own[c]+rate*shares[c]*d.Seconds(), most[c])
+			}
+			c := rapid.IntRange(0, 2).Draw(t, "class")
+			for range rapid.IntRange(1, 60).Draw(t, "calls") {
+				x := p.Worker(rapid.IntRange(0, 2).Draw(t, "worker")).Open(classed("a", classes[c], "gpt-4o"))
+				if !x.Sent && own[c] >= 1.01 {
+					t.Fatalf("class %s is refused with %.2f of its own: %+v", classes[c], own[c], x.Reply.Body)
+				}
+				if x.Sent {
+					level--
+					own[c] = max(own[c]-1, 0)
+				}
+			}
+			if level < -0.01 {
+				t.Fatalf("%.2f more than the limit", -level)
+			}
 		}
 	})
 }
