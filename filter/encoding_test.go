@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -25,6 +26,8 @@ func pack(encoding string, plain []byte) []byte {
 	switch encoding {
 	case "gzip":
 		w = gzip.NewWriter(&b)
+	case "br":
+		w = brotli.NewWriter(&b)
 	case "zstd":
 		w, _ = zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
 	case "deflate":
@@ -48,7 +51,7 @@ func TestCompressedRequests(t *testing.T) {
 	policy := strings.Replace(onePolicy, `"openai":{`, `"openai":{"models":{"dear":{"rpm":"1","burst":"100%"},"*":{"rpm":"1000"}},`, 1)
 	plain := []byte(`{"model":"gpt-4o","stream":true,"max_tokens":1000,"messages":[{"role":"user","content":"` + strings.Repeat("hello ", 3000) + `"}]}`)
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
-		for _, encoding := range []string{"gzip", "deflate", "Deflate", "zstd"} {
+		for _, encoding := range []string{"gzip", "deflate", "Deflate", "br", "zstd"} {
 			x := p.Worker(0).Open(packed("/openai/v1/chat/completions", encoding, encoding, pack(encoding, plain)))
 			if !x.Sent || !bytes.Equal(x.Body, pack(encoding, plain)) || x.Upstream("content-encoding") != encoding {
 				t.Fatalf("%s: sent %v, %d bytes, %+v", encoding, x.Sent, len(x.Body), x.Reply)
@@ -79,7 +82,7 @@ func TestCompressedBodyBeyondTheCap(t *testing.T) {
 	}
 	plain := []byte(`{"model":"dear","stream":true,"max_tokens":1000,"messages":[{"role":"user","content":"` + text.String() + `"}]}`)
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
-		for _, encoding := range []string{"gzip", "zstd"} {
+		for _, encoding := range []string{"gzip", "br", "zstd"} {
 			body := pack(encoding, plain)
 			r := packed("/openai/v1/chat/completions", encoding, encoding, body)
 			r.Headers = append(r.Headers, [2]string{"content-length", fmt.Sprint(len(body))})
@@ -117,7 +120,7 @@ func TestHostileCompression(t *testing.T) {
 				t.Errorf("%s: %+v", name, x.Reply)
 			}
 		}
-		for _, encoding := range []string{"gzip", "zstd"} {
+		for _, encoding := range []string{"gzip", "br", "zstd"} {
 			bomb := pack(encoding, []byte(`{"input":"`+strings.Repeat("0", 100<<20)))
 			began := time.Now()
 			x := p.Worker(0).Open(packed("/openai/v1/responses", encoding, encoding, bomb))
@@ -148,6 +151,7 @@ func TestCompressedAnswers(t *testing.T) {
 			{"/anthropic/v1/messages", "application/json", "gzip", [][]byte{enc01, rest}},
 			{"/openai/v1/chat/completions", "text/event-stream", "zstd", pieces(pack("zstd", []byte(sse)), 7)},
 			{"/openai/v1/chat/completions", "text/event-stream", "deflate", pieces(pack("deflate", []byte(sse)), 1)},
+			{"/openai/v1/chat/completions", "text/event-stream", "br", pieces(pack("br", []byte(sse)), 3)},
 		} {
 			tenant := fmt.Sprint("t", i)
 			x := p.Worker(0).Open(request(row.path, tenant, `{"model":"m","max_tokens":900,"messages":[{"role":"user","content":"hi"}]}`))

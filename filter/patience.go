@@ -15,7 +15,7 @@ func (s *Stream) patience(class time.Duration) time.Duration {
 		name string
 		read func(string) (time.Duration, bool)
 	}{
-		{"x-stainless-timeout", seconds}, {"x-envoy-expected-rq-timeout-ms", milliseconds}, {"grpc-timeout", grpcTimeout},
+		{"x-stainless-timeout", seconds}, {"x-stainless-read-timeout", seconds}, {"x-envoy-expected-rq-timeout-ms", milliseconds}, {"grpc-timeout", grpcTimeout},
 		{"x-weir-deadline", duration},
 	} {
 		if value := s.header(h.name); value != "" {

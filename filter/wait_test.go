@@ -103,10 +103,12 @@ func TestWaitingEnds(t *testing.T) {
 		if x.Reply == nil || x.Reply.Status != 429 || x.Reply.Headers.Get("x-weir-reason") != "queue_timeout" || x.Reply.Headers.Get("retry-after") == "" {
 			t.Errorf("after nine tenths of 1.5 s: %+v", x.Reply)
 		}
-		soon := classed("a", "batch", "gpt-4o")
-		soon.Headers = append(soon.Headers, [2]string{"x-weir-deadline", "100ms"})
-		if x := w.Open(soon); x.Reply == nil || x.Reply.Headers.Get("x-weir-reason") != "queue_timeout" {
-			t.Errorf("a caller that is gone before: %+v", x.Reply)
+		for _, h := range [][2]string{{"x-weir-deadline", "100ms"}, {"x-stainless-read-timeout", "0.1"}} {
+			soon := classed("a", "batch", "gpt-4o")
+			soon.Headers = append(soon.Headers, h)
+			if x := w.Open(soon); x.Reply == nil || x.Reply.Headers.Get("x-weir-reason") != "queue_timeout" {
+				t.Errorf("a caller that is gone before, as %s says: %+v", h[0], x.Reply)
+			}
 		}
 	})
 }

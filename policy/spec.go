@@ -3,7 +3,8 @@
 package policy
 
 // A Spec is a policy as it is written, decoded but neither checked nor completed; [Compile] does both. As JSON it is what
-// the control plane sends to the filter. A field tagged weir:"later" is accepted and does nothing yet.
+// the control plane sends to the filter, which reads the fields that specfields.go lists. A field tagged weir:"later" is
+// accepted and does nothing yet.
 type Spec struct {
 	APIVersion string                  `json:"apiVersion"`
 	Mode       Mode                    `json:"mode,omitzero"`

@@ -137,6 +137,7 @@ func good(t testing.TB) []string {
 // extras are the keys that the example does without.
 var extras = []string{"weights", "weight", "priority", "image", "reasoning", "reset",
 	"secret", "cluster", "rph", "tph", "itpm", "otpm", "usd_per_month", "burst", "max_output", "climb", "borrow", "settle", "uncertain", "off",
+	"log", "admit", "deny", "access",
 }
 
 func TestExampleIsWhole(t *testing.T) {

@@ -49,6 +49,8 @@ var words = map[string][]string{
 	"scope":         {"", "node", "fleet", "central"},
 	"reserve":       {"", "declared", "learned"},
 	"uncertain":     {"", "refund", "keep"},
+	"admit":         {"", "off", "debug", "info", "warn"},
+	"deny":          {"", "off", "debug", "info", "warn"},
 	"dialect":       {"openai", "anthropic", "generic"},
 	"upstream":      {"", "https://api.openai.com", "http://weather.internal:8080/v1"},
 	"trust":         {"all", "10.0.0.0/8", "fd00::/8", "::1", "spiffe://mesh/agents/*"},

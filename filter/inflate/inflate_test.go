@@ -7,14 +7,16 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoders pack as others do. (The one for zstd is fast with what repeats itself.)
+// encoders pack as others do. (Those for zstd and brotli are short with what repeats itself.)
 var encoders = map[string]func(io.Writer) io.WriteCloser{
 	"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 	"x-gzip":  func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
@@ -24,6 +26,7 @@ var encoders = map[string]func(io.Writer) io.WriteCloser{
 		z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 		return z
 	},
+	"br": func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) },
 	"gzip, zstd": func(w io.Writer) io.WriteCloser {
 		z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 		return both{gzip.NewWriter(z), z}
@@ -53,7 +56,10 @@ func pack(encoding string, plain []byte) []byte {
 const keep = 10_000
 
 func TestUnpack(t *testing.T) {
-	text := []byte(strings.Repeat(`{"role":"user","content":"how do you do?"},`, 20_000)) // 860 kB
+	var text []byte // 900 kB
+	for i := range uint32(20_000) {
+		text = fmt.Appendf(text, `{"role":"user","content":"how do %x do?"},`, i*2654435761)
+	}
 	for encoding := range encoders {
 		for _, n := range []int{1, 500, keep - 1, keep, keep + 1, 2 * keep, countFactor*keep - 1, len(text)} {
 			packed := pack(encoding, text[:n])
@@ -78,7 +84,7 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "x", "\x1f\x8b", "{}", "\x28\xb5\x2f\xfd\xff"} {
-		for _, encoding := range []string{"gzip", "deflate", "zstd", "br", "gzip, gzip, gzip", ""} {
+		for _, encoding := range []string{"gzip", "deflate", "zstd", "br", "compress", "gzip, gzip, gzip", ""} {
 			if b, ok := Unpack(encoding, []byte(bad), int64(len(bad)), keep); ok {
 				t.Errorf("%q as %s is %q", bad, encoding, b.Plain)
 			}
@@ -89,10 +95,10 @@ func TestUnpack(t *testing.T) {
 // A bomb is neither inflated further than the bound nor taken for small.
 func TestBomb(t *testing.T) {
 	zeros := make([]byte, 50<<20)
-	for _, encoding := range []string{"gzip", "deflate", "zstd"} {
+	for _, encoding := range []string{"gzip", "deflate", "br", "zstd"} {
 		packed := pack(encoding, zeros)
 		b, ok := Unpack(encoding, packed, int64(len(packed)), keep)
-		if !ok || b.Whole || len(b.Plain) != keep || b.Length < 100*keep && encoding != "zstd" {
+		if !ok || b.Whole || len(b.Plain) != keep || b.Length < 100*keep && encoding != "zstd" && encoding != "br" {
 			t.Errorf("%s: ok %v, whole %v, %d kept, %d long", encoding, ok, b.Whole, len(b.Plain), b.Length)
 		}
 		if cap(b.Plain) > 3*keep {

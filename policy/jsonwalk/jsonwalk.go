@@ -3,7 +3,7 @@
 // Package jsonwalk walks over JSON without understanding it: it finds where values begin and end, and looks at no byte of a
 // string but its quotes. That is several times faster in wasm than a parser, and a body is mostly strings. It takes anything,
 // also what is cut off anywhere: of what is no JSON it gives some pieces, or none. All is bounded by the length of the input and
-// nothing recurses.
+// nothing recurses, but Invalid, which has a bound for it. A Value is a piece that is read where somebody asks.
 package jsonwalk
 
 import "strings"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package zstd decompresses Zstandard frames (RFC 8878), and does no more than that: no compression, no dictionaries, no
-// checksums, which the receiver looks at. (RATIONALE.md, "Why a zstd reader of our own?")
+// checksums, which the receiver looks at. (RATIONALE.md, "Why readers of zstd and brotli of our own?")
 package zstd
 
 import (
