@@ -57,7 +57,7 @@ func TestSaysHowLong(t *testing.T) {
 		}
 		return ""
 	}
-	for policy, want := range map[string][3]string{explain: {"", "1.0s", "0.5s"}, waitPolicy: {}} {
+	for policy, want := range map[string][3]string{explain: {"", "1.040s", "0.540s"}, waitPolicy: {}} {
 		both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
 			w := p.Worker(0)
 			first, second := w.Open(asking()), w.Open(asking())

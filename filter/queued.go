@@ -16,9 +16,9 @@ const (
 // asksWhy says whether the caller wants to know what became of its request, and may.
 func (s *Stream) asksWhy() bool { return s.plugin.policy.Explain && s.header(headerExplain) == "1" }
 
-// howLong is how long it waited: "1.2s".
+// howLong is how long it waited: "1.234s".
 func (s *Stream) howLong() string {
-	return strconv.FormatFloat(time.Duration(s.queued).Seconds(), 'f', 1, 64) + "s"
+	return strconv.FormatFloat(time.Duration(s.queued).Seconds(), 'f', 3, 64) + "s"
 }
 
 // waited notes how long a request waited of which that is to be said.
