@@ -118,11 +118,12 @@ func (l *line) passed(now int64, m *mark, cost *policy.Cost) policy.Refusal {
 	return r
 }
 
-// tell says at the end of a turn who waits here, if that is new or was said too long ago.
+// tell says after a turn who waits here, if that is new or was said too long ago.
 func (l *line) tell(now int64) {
 	if l.waits == "" {
 		return
 	}
+	defer l.plugin.vm.guard("tell")
 	say := mark{vm: l.plugin.vm.id}
 	if class := l.queue.Stopped(now); class >= 0 && class < len(l.plugin.policy.Classes)-1 {
 		say.class, say.dimension = uint32(class), uint32(l.stop.Dimension)

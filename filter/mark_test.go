@@ -5,6 +5,7 @@ package filter_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,24 @@ func TestMarkOfTheDead(t *testing.T) {
 		p.Sleep(60 * time.Millisecond)
 		if !low.Sent {
 			t.Error("it still lets the dead go first")
+		}
+	})
+}
+
+// Who is refused because its class does not wait makes nobody yield: it is not there any more.
+func TestMarkOfWhoDoesNotWait(t *testing.T) {
+	policy := strings.Replace(markPolicy("0s"), `"batch":{"priority":2,"on_limit":"queue","wait":"60s","aging":"0s"}`, `"batch":{"priority":2}`, 1)
+	policy = strings.Replace(policy, `"probe":{"priority":1}`, `"probe":{"priority":1,"on_limit":"queue","wait":"60s"}`, 1)
+	both(t, 2, policy, func(t *testing.T, p *filtertest.Process) {
+		p.Worker(0).Open(classed("a", "probe", "gpt-4o"))
+		low, other := p.Worker(0).Open(classed("a", "probe", "gpt-4o")), p.Worker(1).Open(classed("a", "probe", "gpt-4o"))
+		p.Sleep(980 * time.Millisecond)
+		if x := p.Worker(1).Open(classed("a", "batch", "gpt-4o")); reason(x) != "limit_exceeded" || !held(low) || !held(other) {
+			t.Fatalf("%s, %v %v", reason(x), low.Sent, other.Sent)
+		}
+		p.Sleep(20 * time.Millisecond) // the first worker is asked first
+		if !low.Sent {
+			t.Error("it lets go first who was refused")
 		}
 	})
 }

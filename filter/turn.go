@@ -15,7 +15,6 @@ func (l *line) turn(now int64) {
 	defer l.plugin.vm.guard("turn")
 	l.wake, l.now = queue.Never, now
 	l.wake = l.queue.Turn(now, l)
-	l.tell(now)
 }
 
 // turns has the turn of every line in which somebody waits, in a tick of p: what they wait for may be there sooner than was
@@ -27,6 +26,7 @@ func (v *VM) turns(now int64, p *Plugin) {
 		for _, l := range other.lines {
 			if l.queue.Len() > 0 || l.said.expires > now {
 				l.turn(now)
+				l.tell(now)
 				next = min(next, l.wake)
 			}
 		}

@@ -136,11 +136,15 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		s.plugin.tickAt(l.wake)
 	}
 	v.turning = nil
+	stays := class.OnLimit == policy.OnLimitQueue
+	if s.phase == waiting && !stays {
+		s.leave()
+	}
+	l.tell(now) // of those that stay
 	if s.phase != waiting {
 		return s.held()
 	}
-	if class.OnLimit != policy.OnLimitQueue {
-		s.leave()
+	if !stays {
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
 	v.countQueued()
