@@ -26,10 +26,10 @@ type mark struct {
 const (
 	markSize = int(unsafe.Sizeof(mark{}))
 
-	// markLease is how long a mark lives, and markEvery how often it is renewed. A worker that has nobody waiting any more takes
-	// its mark back at once, so the lease matters only if it died: RATIONALE.md, "Why do marks live for ten ticks?".
-	markLease = 10 * int64(TickEvery)
-	markEvery = 2 * int64(TickEvery)
+	// markLease is how long a mark lives: two ticks. It is renewed in each tick, and taken back as soon as nobody waits any more,
+	// so its end matters only if the worker died.
+	markLease = 2 * int64(TickEvery)
+	markEvery = int64(TickEvery) / 2
 
 	noClass = 1 << 31
 )

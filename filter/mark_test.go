@@ -46,18 +46,18 @@ func TestPriorityAcrossWorkers(t *testing.T) {
 	})
 }
 
-// What a worker says that died is over after ten ticks.
+// What a worker says that died is over after two ticks.
 func TestMarkOfTheDead(t *testing.T) {
 	both(t, 2, markPolicy("0s"), func(t *testing.T, p *filtertest.Process) {
 		p.Worker(1).Open(classed("a", "batch", "gpt-4o"))
 		low, high := p.Worker(1).Open(classed("a", "batch", "gpt-4o")), p.Worker(0).Open(classed("a", "urgent", "gpt-4o"))
 		p.Sleep(980 * time.Millisecond)
 		p.Worker(0).Dead = true
-		p.Sleep(160 * time.Millisecond)
+		p.Sleep(20 * time.Millisecond)
 		if low.Sent || high.Sent {
-			t.Fatal("a mark must outlive a worker that is late")
+			t.Fatal("the mark must live for two ticks")
 		}
-		p.Sleep(60 * time.Millisecond)
+		p.Sleep(40 * time.Millisecond)
 		if !low.Sent {
 			t.Error("it still lets the dead go first")
 		}
