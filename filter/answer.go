@@ -39,6 +39,9 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		}
 		s.sayHint()
 	}
+	if s.queued > 0 {
+		s.vm.host.SetResponseHeader(headerQueued, s.howLong())
+	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
 		for _, h := range headers {

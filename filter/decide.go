@@ -85,9 +85,11 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p.Path(&path, s.gated(model), &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
+		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
-	now, others := s.vm.host.Now(), s.others(model)
+	now := s.vm.host.Now()
+	others := s.others(now, model)
 	if a, ok := s.afterRetries(now, &path, &caller); ok {
 		return a
 	}

@@ -77,14 +77,15 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	s.asks = s.call.API.Metered() && s.mayAsk(&q)
 	q.IncludeUsage = q.IncludeUsage || s.asks
 	model, _ := s.provider.Models.Lookup(q.Model)
-	if s.others(model) {
+	now := s.vm.host.Now()
+	if s.others(now, model) {
 		return q, false
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), c)
+	path.Part = s.plugin.part(model, s.classIndex)
 	s.rating, s.lesson = p.Rating(q.Model), lesson{}
 	s.prepare(q.Model, c.Tenant)
-	now := s.vm.host.Now()
 	s.calibrate(now, &q)
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	if d.Shadow.Reason != policy.None {

@@ -59,6 +59,7 @@ type Stream struct {
 	class      policy.Class
 	classIndex int
 	waiter     *waiter // while it waits
+	queued     int64   // ns that it waited, if that is to be said
 
 	partial bool // its body was not complete when it was decided
 

@@ -106,6 +106,7 @@ type Decision struct {
 	Verdict Verdict
 	Refusal Refusal
 	Shadow  Refusal
+	Part    bool  // the class's part refuses, whatever the buckets do
 	Fits    int64 // of a fan-out that was refused: how many branches would be admitted
 }
 

@@ -87,7 +87,7 @@ func (s *StreamSpec) fields() []field {
 
 func (s *ClassSpec) fields() []field {
 	return []field{
-		{"share", &s.Share}, {"priority", &s.Priority}, {"on_limit", &s.OnLimit}, {"wait", &s.Wait}, {"aging", &s.Aging},
+		{"share", &s.Share}, {"priority", &s.Priority}, {"weight", &s.Weight}, {"on_limit", &s.OnLimit}, {"wait", &s.Wait}, {"aging", &s.Aging},
 		{"borrow", maybe(&s.Borrow)},
 	}
 }
@@ -120,7 +120,7 @@ func (s *SettleSpec) fields() []field {
 }
 
 func (s *QueueSpec) fields() []field {
-	return []field{{"entries", &s.Entries}, {"bytes", &s.Bytes}}
+	return []field{{"entries", &s.Entries}, {"bytes", &s.Bytes}, {"order", &s.Order}}
 }
 
 func (s *LogSpec) fields() []field {

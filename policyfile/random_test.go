@@ -43,6 +43,7 @@ var names = []string{
 var words = map[string][]string{
 	"on_error": {"", "deny", "allow"},
 	"on_limit": {"", "deny", "queue"},
+	"order":    {"", "priority", "weighted"},
 
 	"on_retries_spent": {"", "deny"},
 
@@ -84,6 +85,11 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	}
 	for name, c := range s.Classes {
 		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(4*time.Minute))
+		if c.Weight = min(c.Weight, 16); s.Queue.Order == "weighted" {
+			c.Aging = 0
+		} else {
+			c.Weight = 0
+		}
 		s.Classes[name] = c
 	}
 	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
