@@ -39,8 +39,8 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		}
 		s.sayHint()
 	}
-	if s.queued > 0 {
-		s.vm.host.SetResponseHeader(headerQueued, s.howLong())
+	for _, h := range s.explained() {
+		s.vm.host.SetResponseHeader(h[0], h[1])
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)

@@ -95,7 +95,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && s.hinted.text == "" && !s.branch; plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -104,6 +104,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
+	s.explain(now, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
 		s.vm.countAdmitted()
 		return s.send(q)

@@ -24,9 +24,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 	if s.method == "HEAD" {
 		p.Body = nil
 	}
-	if s.queued > 0 {
-		p.Headers = append(p.Headers, [2]string{headerQueued, s.howLong()})
-	}
+	p.Headers = append(p.Headers, s.explained()...)
 	s.vm.host.Reply(p.Status, p.Headers, p.Body)
 	s.headers = nil
 	return Pause

@@ -60,6 +60,7 @@ type Stream struct {
 	classIndex int
 	waiter     *waiter // while it waits
 	queued     int64   // ns that it waited, if that is to be said
+	why        string  // what it met, likewise
 
 	partial bool // its body was not complete when it was decided
 
