@@ -133,7 +133,7 @@ func (s *Stream) leg(a *asker, pr *policy.Provider, q *fanoutRequest, tool strin
 		c.Tool = p.Hasher.Shorten(tool)
 	}
 	model, _ := pr.Models.Lookup(q.model)
-	p.Path(&g.Path, model, &c)
+	p.Path(&g.Path, s.gated(model), &c)
 	g.Calls, g.Each = q.branches, policy.Cost{Requests: 1}
 	if s.dialect != dialect.Generic {
 		rating := p.Rating(q.model)

@@ -61,8 +61,11 @@ func (l *Ledger) move(now int64, s *Step, spill bool, at int64, cost *Cost) int6
 }
 
 // JoinFanout takes the part of one branch from an open fan-out; false if it is not open any more, was reserved for another
-// caller or other buckets, or has not so much left: then the branch is a call like any other.
+// caller or other buckets, or has not so much left, or a provider has closed its pool: then the branch is a call like any other.
 func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Path, cost Cost, res *Reservation) bool {
+	if l.shut(now, path) {
+		return false
+	}
 	var f fanoutRecord
 	for range joinTries {
 		name, cas, found := l.findFanout(id, owner, &f)
@@ -90,6 +93,19 @@ func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Pat
 			res.at[i] = l.move(now, s, g.spill[i], g.at[i], &cost)
 		}
 		return true
+	}
+	return false
+}
+
+// shut says whether a provider has closed a pool of the path.
+func (l *Ledger) shut(now int64, path *Path) bool {
+	r := &l.loads[0]
+	for i := range path.Len {
+		if s := &path.Steps[i]; s.Tier == TierProvider {
+			if l.load(now, s, r); r.gate.Until > now {
+				return true
+			}
+		}
 	}
 	return false
 }

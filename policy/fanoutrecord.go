@@ -69,13 +69,25 @@ func (f *fanoutRecord) left() (c Cost) {
 
 // legFor is a leg with these buckets that has so much left; nil if there is none.
 func (f *fanoutRecord) legFor(path *Path, cost *Cost) *legRecord {
-	hash := path.hash()
+	hash, steps := path.counted()
 	for i := range f.leg[:min(f.legs, MaxLegs)] {
-		if g := &f.leg[i]; g.path == hash && g.steps == int64(path.Len) && cost.Requests > 0 && g.left.Covers(*cost) {
+		if g := &f.leg[i]; g.path == hash && g.steps == steps && cost.Requests > 0 && g.left.Covers(*cost) {
 			return g
 		}
 	}
 	return nil
+}
+
+// counted is a hash of the buckets in which something counts, and how many there are. A pool without a limit is on a path only while
+// its provider has closed it, and then the last.
+func (p *Path) counted() (hash uint64, n int64) {
+	for i := range p.Len {
+		if s := &p.Steps[i]; len(s.Limit.Meters) > 0 || s.Limit.InFlight > 0 {
+			hash = mix(hash ^ uint64(s.Key))
+			n++
+		}
+	}
+	return hash, n
 }
 
 // fanoutName is one of the slots in which an owner's fan-outs may be, no two of them the same.
@@ -126,7 +138,8 @@ func (l *Ledger) publish(now int64, owner FanoutOwner, o *openFanout, perTree in
 	f := fanoutRecord{layout: fanoutLayout, legs: uint32(len(o.legs)), id: o.id, owner: owner, expires: o.expires, moved: o.moved}
 	for i := range o.legs {
 		r := &o.legs[i]
-		f.leg[i] = legRecord{path: r.path.hash(), steps: int64(r.path.Len), left: r.Cost, at: r.at, spill: r.spill}
+		f.leg[i] = legRecord{left: r.Cost, at: r.at, spill: r.spill}
+		f.leg[i].path, f.leg[i].steps = r.path.counted()
 	}
 	for way := range fanoutWays {
 		var old fanoutRecord
