@@ -47,7 +47,7 @@ func (sc *scenario) check(t *testing.T, r result, seen int, client string) {
 			}
 		}
 	}
-	if seen != admitted {
+	if seen != admitted+sc.envoys {
 		wrong("the provider saw %d calls, weir let %d through", seen, admitted)
 	}
 	if r.said.OK {
@@ -98,6 +98,9 @@ func checkMetrics(t *testing.T, s *stack, results map[string][]result) {
 		for i, r := range list {
 			for _, a := range r.attempts {
 				want[a.reason]++
+			}
+			if len(r.attempts) > 0 {
+				want[""] += scenarios[i].envoys
 			}
 			if len(r.attempts) > 0 && (scenarios[i].used || scenarios[i].held) {
 				want[""]++

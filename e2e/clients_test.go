@@ -24,6 +24,7 @@ type scenario struct {
 	reason string   // of each of weir's refusals
 	most   int      // attempts, whatever the client
 	deaf   bool     // it does not wait as long as it was told
+	envoys int      // attempts that Envoy makes of a call that weir refuses in the end
 }
 
 var scenarios = []scenario{
@@ -43,7 +44,7 @@ var scenarios = []scenario{
 	{name: "the day's quota is used up", limit: "{rpd: 1, burst: 100%}", used: true, reason: "quota_exhausted", most: 1},
 	{name: "the same, with num_retries=2", limit: "{rpd: 1, burst: 100%}", used: true, only: []string{"litellm"}, ask: asked{NumRetries: 2}, reason: "quota_exhausted", most: 3, deaf: true},
 	{name: "larger than the limit", limit: "{tpm: 20}", reason: "request_too_large", most: 1},
-	{name: "the provider fails, 1 retry left in the tree", ask: asked{Tree: "t", Status: 503}, reason: "retry_budget_exhausted", most: 3},
+	{name: "the provider fails, 1 retry left in the tree", ask: asked{Tree: "t", Status: 503}, reason: "retry_budget_exhausted", most: 1, envoys: 2},
 }
 
 // clientNames in the order of the table's columns.

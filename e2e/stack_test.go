@@ -120,6 +120,7 @@ type event struct {
 	Tag       string            `json:"tag"`
 	Method    string            `json:"method"`
 	Path      string            `json:"path"`
+	Model     string            `json:"model"`
 	Input     int64             `json:"input"`
 	Output    int64             `json:"output"`
 	Status    int               `json:"status"`

@@ -17,7 +17,7 @@ func (p *Plugin) split(provider *policy.Provider) {
 	if p.parts == nil {
 		p.parts = map[*policy.Model][]policy.Part{}
 	}
-	for _, m := range provider.Models.All() {
+	for _, m := range provider.Models.Values() {
 		if m.Limit.Mode == policy.Enforce {
 			name := binary.LittleEndian.AppendUint64([]byte{'P'}, uint64(m.Key()))
 			p.parts[m] = queue.NewParts(p.vm.host, string(name), m.Limit, p.policy.Classes)

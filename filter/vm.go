@@ -32,6 +32,11 @@ type VM struct {
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
+
+	pools    map[policy.Key]*pool
+	gates    uint64             // changes to all pools that this worker knows of
+	attempts bool               // this VM counts Envoy's attempts
+	tickets  map[uint64]*Stream // by the number that their attempts know them by
 }
 
 // NewVM makes the state of one VM.
@@ -42,6 +47,8 @@ func NewVM(h Host) *VM {
 		learner: policy.NewLearner(h),
 		metrics: metrics{denied: map[decisionKey]*Metric{}},
 		waiters: map[uint64]*waiter{},
+		pools:   map[policy.Key]*pool{},
+		tickets: map[uint64]*Stream{},
 	}
 	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
 	return v
@@ -59,6 +66,7 @@ func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
 	v.ledger.Flush(now)
+	v.lookAfterGates()
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
@@ -68,6 +76,7 @@ func (v *VM) Tick(p *Plugin) {
 	if now-v.told >= tellEvery {
 		v.told = now
 		v.ledger.SetWall(now, v.host.Wall().UnixNano())
+		v.adaptGates(now)
 		v.flush()
 	}
 }
@@ -87,6 +96,8 @@ type Plugin struct {
 	parts     map[*policy.Model][]policy.Part // of the classes
 	yielding  int                             // classes from this one on let higher ones of other workers go first
 	identity  []string                        // header names that must not come twice and do not leave
+	baggage   bool                            // so does the baggage
+	pools     map[*policy.Model]*pool
 }
 
 // Configure makes a plugin, which the host knows by its id, from a policy in JSON.
@@ -97,6 +108,10 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 			p, err = nil, fmt.Errorf("panic: %v", r)
 		}
 	}()
+	if string(config) == AttemptConfig {
+		v.attempts = true
+		return &Plugin{vm: v, id: id}, nil
+	}
 	spec, err := policy.Decode(config)
 	if err != nil {
 		return nil, err
@@ -120,6 +135,8 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		p.providers[pr] = d
 		p.split(pr)
 	}
+	p.makePools()
+	p.baggage = usesBaggage(&compiled.Who)
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
 	}

@@ -137,7 +137,8 @@ func (p *Policy) Classed() bool {
 }
 
 func (c *compiler) onLimit(path, word string) OnLimit {
-	word = c.oneOf(Join(path, "on_limit"), word, "deny", onLimitNames[:]...)
+	path = Join(path, "on_limit")
+	word = c.goes(path, c.oneOf(path, word, "deny", onLimitNames[:]...))
 	return OnLimit(slices.Index(onLimitNames[:], word))
 }
 

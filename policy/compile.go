@@ -74,10 +74,12 @@ func (c *compiler) compile() *Policy {
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)
+	c.agents(p)
 	c.ratings(p)
 	c.slots(p)
 	c.classes(p)
 	c.providers(p)
+	c.substitutes(p)
 	return p
 }
 

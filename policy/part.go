@@ -70,6 +70,3 @@ func (p *Policy) Shares() (shares []Share) {
 	}
 	return shares
 }
-
-// Key names the model's pool.
-func (m *Model) Key() Key { return m.key }

@@ -48,19 +48,19 @@ func moreSpecific(a, b string) bool {
 	return cmp.Or(cmp.Compare(literals(b), literals(a)), cmp.Compare(a, b)) < 0
 }
 
-// Len is the number of entries.
-func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
-
-// All gives the values, in no order.
-func (p *Patterns[V]) All() (values []V) {
+// Values are those of all entries.
+func (p *Patterns[V]) Values() (all []V) {
 	for _, v := range p.exact {
-		values = append(values, v)
+		all = append(all, v)
 	}
 	for _, g := range p.globs {
-		values = append(values, g.value)
+		all = append(all, g.value)
 	}
-	return values
+	return all
 }
+
+// Len is the number of entries.
+func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
 
 func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 
