@@ -107,6 +107,7 @@ func (j *joint) reservations() []Reservation {
 	for n := range legs {
 		r, g := &legs[n], &j.legs[n]
 		r.Cost, r.path = g.Each.Times(g.Calls), g.Path
+		r.path.Part = nil
 		for i := range g.Path.Len {
 			r.at[i], r.spill[i] = j.at[j.place[n][i]], j.loads[j.place[n][i]].spill
 		}

@@ -92,7 +92,7 @@ func (r *reader) tier(s *policy.Spec, path string, limits map[string]*policy.Lim
 func (r *reader) unsplit(p *policy.Policy) {
 	shares := p.Shares()
 	for _, pr := range p.Providers {
-		for _, m := range pr.Models.All() {
+		for _, m := range pr.Models.Values() {
 			for _, meter := range m.Limit.Meters {
 				if shares != nil && meter.IsRate() && !meter.Splits(shares) {
 					path := policy.Join(policy.Join(policy.Join("providers", pr.Name), "models"), m.Pattern)
