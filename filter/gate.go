@@ -45,14 +45,14 @@ type knownLimit struct {
 }
 
 const (
-	gateLayout = 0x77670001 // changes with every change of the structs
+	gateLayout = 0x77670001 // changes with every change of the structs, and then the layout of records must, too
 	gateTries  = 16
 
 	// gateCount is the name of the number of changes to all pools: by it a worker hears, within a tick, that there was one.
 	gateCount = "gate"
 )
 
-// pools makes or renews the pools of a policy.
+// makePools makes or renews the pools of a policy.
 func (p *Plugin) makePools() {
 	p.pools = map[*policy.Model]*pool{}
 	for _, pr := range p.policy.Providers {

@@ -127,11 +127,11 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		}
 		p.providers[pr] = d
 	}
-	p.makePools()
-	p.baggage = usesBaggage(&compiled.Who)
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
+	p.baggage = usesBaggage(&compiled.Who)
+	p.makePools()
 	return p, nil
 }
 
