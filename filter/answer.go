@@ -36,6 +36,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 		if s.enough() {
 			s.vm.host.SetResponseHeader("x-should-retry", "false")
 		}
+		s.sayHint()
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)

@@ -50,16 +50,6 @@ func (s *Stream) dropTicket() {
 	}
 }
 
-// isRetry says whether the caller has sent the request before.
-func (s *Stream) isRetry() bool {
-	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
-		if v := s.header(h.name); v != "" && v != h.first {
-			return true
-		}
-	}
-	return false
-}
-
 // An Attempt is one of the times that Envoy sends a request.
 type Attempt struct {
 	vm     *VM
@@ -161,7 +151,7 @@ func (s *Stream) again() (a Action) {
 		return Continue
 	}
 	s.phase = reading // what fails from here on is refused
-	now, cost, path := s.vm.host.Now(), s.reservation.Cost, s.reservation.Path()
+	now, cost, path := s.vm.host.Now(), s.reservation.Cost, *s.reservation.Path()
 	if s.status = s.attempts.status; s.status == 0 {
 		s.status = 503 // it came to nothing before there was an answer
 	}
@@ -177,7 +167,7 @@ func (s *Stream) again() (a Action) {
 		cost.Retries = 1
 	}
 	s.logged.attempt = max(s.logged.attempt, 1) + 1
-	d := s.vm.ledger.Reserve(now, path, cost, &s.reservation)
+	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
 		s.logged.shadow = d.Shadow

@@ -14,6 +14,9 @@ import (
 // decideBody decides on a body that is complete, or of which as much is buffered as is read. It goes by what the body is,
 // whatever its headers say: providers do.
 func (s *Stream) decideBody(complete bool) Action {
+	if s.endpoint != noEndpoint {
+		return s.readEndpoint()
+	}
 	r := &s.vm.reader
 	s.partial = !complete
 	if s.bytes == 0 {
@@ -85,8 +88,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepare(q.Model, caller.Tenant)
 	now, others := s.vm.host.Now(), s.others(model)
+	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && s.hinted.text == "" && !s.branch; plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -95,10 +99,14 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
+	if s.branch && s.join(now, &ask, &path, cost) {
+		s.vm.countAdmitted()
+		return s.send(q)
+	}
 	if others {
 		return s.stand(now, model, s.waits(path, cost, q, caller))
 	}
-	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
+	d := s.reserve(now, &path, model, &q, cost)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
 		s.logged.shadow = d.Shadow
@@ -117,7 +125,8 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 
 // waits is what is needed to try the request again.
 func (s *Stream) waits(path policy.Path, cost policy.Cost, q dialect.Request, c policy.Caller) *waiter {
-	q.Model = "" // it lies in the body's memory
+	q.Model = ""       // it lies in the body's memory
+	s.hinted.text = "" // it would not be true any more
 	return &waiter{path: path, cost: cost, request: q, caller: c}
 }
 
@@ -164,6 +173,18 @@ func (s *Stream) retries() int64 {
 		return 1
 	}
 	return 0
+}
+
+// isRetry says whether the caller has sent the request before.
+//
+//go:noinline
+func (s *Stream) isRetry() bool {
+	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
+		if v := s.header(h.name); v != "" && v != h.first {
+			return true
+		}
+	}
+	return false
 }
 
 // send lets a request go that was admitted.

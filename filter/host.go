@@ -28,6 +28,8 @@ type Host interface {
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing
 
+	Random(to []byte) bool // bytes that nobody can guess
+
 	Enter(stream uint32)     // host calls are about that stream from now on, until the callback ends
 	Resume()                 // lets its request go, which was paused
 	SetTick(d time.Duration) // how often [VM.Tick] is called; whole milliseconds

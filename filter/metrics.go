@@ -16,6 +16,9 @@ type metrics struct {
 	all      []*Metric
 	admitted *Metric
 	queued   *Metric
+	fanouts  *Metric
+	joined   *Metric
+	unjoined *Metric
 	denied   map[decisionKey]*Metric
 	endings  [policy.NumEndings]*Metric
 	charges  [policy.NumChargeSources]*Metric
@@ -47,6 +50,8 @@ type decisionKey struct {
 const (
 	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
 	metricQueued   = "weir_queued_total"
+	metricFanouts  = "weir_fanouts_total"           // decision, reason
+	metricBranches = "weir_branches_total"          // source
 	metricShadow   = "weir_shadow_denials_total"    // the same, for limits in shadow mode
 	metricCharges  = "weir_charges_total"           // source
 	metricEndings  = "weir_endings_total"           // ending

@@ -79,7 +79,7 @@ func (s *Stream) fail() (a Action) {
 		return Continue
 	}
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, policy.Cost{})
-	if s.plugin.policy.FailOpen && s.vm.emergency.take(s.vm.host.Now()) {
+	if s.plugin.policy.FailOpen && s.endpoint == noEndpoint && s.vm.emergency.take(s.vm.host.Now()) {
 		return s.admit(passing)
 	}
 	return s.refuse(policy.Internal, "")

@@ -16,7 +16,7 @@ func (s *Stream) rewritable() bool {
 
 // rewrite makes all changes to the body that is about to leave, one after the other.
 func (s *Stream) rewrite() {
-	if !s.asks {
+	if !s.asks && !s.hinted.edits {
 		return
 	}
 	h := s.vm.host
@@ -27,6 +27,11 @@ func (s *Stream) rewrite() {
 			body, changed = out, true
 		} else {
 			s.asks = false
+		}
+	}
+	if s.hinted.edits {
+		if out := dialect.InjectHint(s.call.API, body, s.hinted.text); out != nil {
+			body, changed = out, true
 		}
 	}
 	if !changed {

@@ -36,6 +36,7 @@ type Stream struct {
 	call      dialect.Call
 	identity  uint32 // which of the identity headers came
 	doubled   bool   // one of them came twice
+	branch    bool   // it says that it was reserved
 	unmetered bool   // the policy lets the path pass uncounted
 	length    int64  // the body's, as declared; -1 if it is not
 	bytes     int64  // of the body that have come
@@ -65,6 +66,9 @@ type Stream struct {
 	cutter *dialect.UsageCutter // takes it out again
 
 	logged logged
+
+	endpoint endpoint // of weir itself, that is asked for
+	hinted   hinted
 }
 
 // NewStream begins a stream, which the host knows by its id. Its memory is that of one that is done, if there is one.
@@ -89,6 +93,9 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 	path := s.scanHeaders()
 	s.path = path
 	s.noteHeaders()
+	if s.endpoint = endpointOf(path); s.endpoint != noEndpoint {
+		return s.openEndpoint(end)
+	}
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}

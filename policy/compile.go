@@ -73,6 +73,7 @@ func (c *compiler) compile() *Policy {
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)
+	c.agents(p)
 	c.ratings(p)
 	c.slots(p)
 	c.classes(p)

@@ -49,7 +49,7 @@ func (c *compiler) providers(p *Policy) {
 
 func (c *compiler) prefix(path, name, prefix string) string {
 	prefix = cmp.Or(prefix, "/"+name)
-	if prefix[0] != '/' || strings.Contains(prefix, "//") || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, "/.weir") {
+	if prefix[0] != '/' || strings.Contains(prefix, "//") || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, EndpointPrefix) {
 		c.add(Join(path, "prefix"), "write /"+name, "%q is no path prefix", prefix)
 	}
 	return strings.TrimSuffix(prefix, "/")

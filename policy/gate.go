@@ -130,9 +130,3 @@ func (r *Reservation) At() int64 {
 	}
 	return r.at[r.path.Len-1]
 }
-
-// Path gives the buckets that it holds something on, to reserve on them again.
-func (r *Reservation) Path() *Path {
-	p := r.path
-	return &p
-}

@@ -20,7 +20,8 @@ type Ledger struct {
 	later     []settlement // until the next Flush
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
-	fanouts []openFanout
+	fanouts    []openFanout
+	nextFanout int // that is looked after
 
 	flushing bool
 	parked   []settlement // until the next Renew
@@ -88,6 +89,9 @@ type Reservation struct {
 	ample bool
 }
 
+// Path is the buckets that it holds something on.
+func (r *Reservation) Path() *Path { return &r.path }
+
 // Reserve takes the cost from all buckets of the path, or from none. now is in ns of a clock that all workers share and
 // that does not go back. It fills res if it admits.
 func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {
@@ -114,15 +118,26 @@ func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *
 	return true
 }
 
-// takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.
+// takeStep takes the cost from one bucket that was loaded and checked.
 func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservation, d *Decision) bool {
 	r := &l.loads[i]
+	at, ok := l.takeFrom(now, s, r, cost, cost, res.path.Shadow, d)
+	if ok {
+		res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
+		res.path.Len = i + 1
+	}
+	return ok
+}
+
+// takeFrom takes the cost from one bucket that was loaded, and checked to have what is needed. If others are faster, it loads and
+// checks anew.
+func (l *Ledger) takeFrom(now int64, s *Step, r *loaded, need, cost *Cost, shadow bool, d *Decision) (at int64, ok bool) {
 	for try := range maxTries {
 		if try > 0 {
 			l.load(now, s, r)
-			l.check(now, s, r, cost, res.path.Shadow, d)
+			l.check(now, s, r, need, shadow, d)
 			if d.Verdict != Admit {
-				return false
+				return 0, false
 			}
 		}
 		at := r.take(now, cost)
@@ -133,14 +148,12 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservatio
 			if s.Limit.InFlight > 0 {
 				l.addCalls(r.held, s, r.spill, cost.Requests)
 			}
-			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
-			res.path.Len = i + 1
-			return true
+			return at, true
 		}
 	}
 	d.Verdict = Deny
 	d.Refusal = Refusal{Reason: CASContention, Tier: s.Tier, Wait: time.Second}
-	return false
+	return 0, false
 }
 
 // take takes the cost from all meters and gives the time at which it counts.

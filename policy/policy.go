@@ -24,6 +24,9 @@ type Policy struct {
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
 	Log       Log
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
+	Fanout    FanoutBounds
+	Hints     HintsSpec
+	Endpoints bool // whether callers may ask at /.weir
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
@@ -32,6 +35,7 @@ type Policy struct {
 	user         map[string]*Limit
 	tool         map[string]*Limit
 	tree         map[string]*Limit
+	namedTools   []string // that have limits of their own
 	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
@@ -65,6 +69,9 @@ type envShare struct {
 	key   Key
 	limit *Limit
 }
+
+// EndpointPrefix is the path under which weir answers itself.
+const EndpointPrefix = "/.weir"
 
 // Unknown is the name of who could not be identified: all of them share the key within their parent.
 const Unknown = "unknown"
@@ -135,8 +142,7 @@ func (p *Policy) Path(to *Path, m *Model, c *Caller) {
 		return
 	}
 	if len(p.tool) > 0 {
-		limit, named := limitOf(p.tool, c.Tool)
-		p.add(to, Step{Tier: TierTool, Space: Space{Named: named}, Key: p.Hasher.Key(TierTool, c.Tool), Limit: limit})
+		p.toolPath(to, c.Tool)
 	}
 	p.tenantPath(to, c)
 	p.environmentPath(to, m, p.entry(c.Environment))

@@ -25,10 +25,10 @@ type Spec struct {
 	Queue      QueueSpec               `json:"queue,omitzero"`
 	Log        LogSpec                 `json:"log,omitzero"`
 	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
-	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
-	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
+	Fanout     FanoutSpec              `json:"fanout,omitzero"`
+	Hints      HintsSpec               `json:"hints,omitzero"`
 	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
-	Endpoints  *bool                   `json:"endpoints,omitempty" weir:"later"`
+	Endpoints  *bool                   `json:"endpoints,omitempty"`
 	Slots      SlotsSpec               `json:"slots,omitzero"`
 	Fleet      FleetSpec               `json:"fleet,omitzero"`
 }
@@ -194,15 +194,15 @@ type LogSpec struct {
 
 // FanoutSpec bounds reservations for parallel branches.
 type FanoutSpec struct {
-	Max     Count    `json:"max,omitempty"`
-	TTL     Duration `json:"ttl,omitempty"`
-	PerTree Count    `json:"per_tree,omitempty"`
+	Max     Count    `json:"max,omitempty"`      // calls of one kind
+	TTL     Duration `json:"ttl,omitempty"`      // then what no branch has taken comes back
+	PerTree Count    `json:"per_tree,omitempty"` // open ones
 }
 
 // HintsSpec says how planners are told what is left.
 type HintsSpec struct {
-	Header bool `json:"header,omitempty"`
-	Inject bool `json:"inject,omitempty"`
+	Header bool `json:"header,omitempty"` // in x-weir-hint of answers
+	Inject bool `json:"inject,omitempty"` // into requests
 }
 
 // ExplainSpec says whether callers may ask for the buckets they met.

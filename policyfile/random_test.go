@@ -80,6 +80,11 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		s.Classes[name] = c
 	}
 	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
+	f := &s.Fanout
+	f.Max, f.PerTree, f.TTL = min(f.Max, 1024), min(f.PerTree, policy.MaxPerTree), min(f.TTL, policy.Duration(10*time.Minute))
+	if f.TTL < policy.Duration(time.Second) {
+		f.TTL = 0
+	}
 	for i := range s.Routes {
 		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}

@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -110,6 +111,12 @@ func (h nativeHost) ResponseHeaders() [][2]string {
 }
 
 func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
+
+func (h nativeHost) Random(to []byte) bool {
+	h.w.process.check("random")
+	_, err := rand.Read(to)
+	return err == nil
+}
 
 func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }
 
