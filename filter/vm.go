@@ -63,7 +63,7 @@ func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
 	v.ledger.Flush(now)
-	v.lookAfterGates()
+	v.lookAfterGates(now)
 	v.turns(now, p)
 	if now-v.renewed >= policy.RenewEvery {
 		v.renewed = now
