@@ -31,12 +31,16 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
 	}
+	s.tellInstead()
 	if s.phase == sent {
 		s.hear(headers)
 		if s.enough() {
 			s.vm.host.SetResponseHeader("x-should-retry", "false")
 		}
 		s.sayHint()
+	}
+	for _, h := range s.explained() {
+		s.vm.host.SetResponseHeader(h[0], h[1])
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)

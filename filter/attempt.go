@@ -173,7 +173,7 @@ func (s *Stream) again() (a Action) {
 		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
-		return s.deny(&d.Refusal, &policy.Caller{})
+		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
 	}
 	s.phase = sent
 	s.vm.countRetry()

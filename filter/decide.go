@@ -85,12 +85,17 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p.Path(&path, s.gated(model), &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
+		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
-	now, others := s.vm.host.Now(), s.others(model)
+	now := s.vm.host.Now()
+	others := s.others(now, model)
+	if a, ok := s.afterRetries(now, &path, &caller); ok {
+		return a
+	}
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && s.hinted.text == "" && !s.branch; plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -99,6 +104,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
+	s.explain(now, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
 		s.vm.countAdmitted()
 		return s.send(q)
@@ -132,8 +138,16 @@ func (s *Stream) waits(path policy.Path, cost policy.Cost, q dialect.Request, c 
 
 // deny refuses a request for a limit.
 func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
+	if a, ok := s.instead(r, c); ok {
+		return a
+	}
+	return s.turnDown(r, unnamed(c, r.Tier))
+}
+
+// turnDown counts a refusal for a limit, and answers with it.
+func (s *Stream) turnDown(r *policy.Refusal, detail string) Action {
 	s.vm.countDenied(metricRequests, r)
-	return s.reply(r, unnamed(c, r.Tier))
+	return s.reply(r, detail)
 }
 
 // unnamed tells a caller that its limit is the one of all who are not known: else it would look in vain for its own.

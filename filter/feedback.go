@@ -29,12 +29,12 @@ func (s *Stream) hear(headers [][2]string) {
 		return
 	}
 	if s.refusal = headers; s.attempts.status == s.status { // heard of it as an attempt
-		s.verdict = s.attempts.verdict
+		s.heard = s.attempts.verdict
 		return
 	}
 	r.Wall = s.vm.host.Wall().UnixNano()
-	if s.verdict = feedback.Classify(r); s.verdict.Told {
-		s.pool.refused(s.vm, now, s.reservation.At(), s.verdict, false)
+	if s.heard = feedback.Classify(r); s.heard.Told {
+		s.pool.refused(s.vm, now, s.reservation.At(), s.heard, false)
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Stream) heed() {
 	now := s.vm.host.Now()
 	v := feedback.Classify(feedback.Reply{Status: s.status, Headers: s.refusal, Body: body, Wall: s.vm.host.Wall().UnixNano()})
 	s.vm.countRefusal(v.Class)
-	if v.Told && s.verdict.Told && v.Wait == s.verdict.Wait {
+	if v.Told && s.heard.Told && v.Wait == s.heard.Wait {
 		v.Told, v.Wait = v.Class == feedback.Exhausted, 0 // it is closed for that already
 	}
 	s.pool.refused(s.vm, now, s.reservation.At(), v, true)

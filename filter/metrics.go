@@ -39,6 +39,7 @@ func (v *VM) flush() {
 }
 
 type decisionKey struct {
+	verdict   policy.Verdict
 	name      string
 	reason    policy.Reason
 	tier      policy.Tier
@@ -75,8 +76,11 @@ func (v *VM) countQueued() {
 }
 
 // countDenied counts a refusal: the name, with why as labels.
-func (v *VM) countDenied(name string, r *policy.Refusal) {
-	k := decisionKey{name, r.Reason, r.Tier, r.Dimension, r.Limit > 0}
+func (v *VM) countDenied(name string, r *policy.Refusal) { v.countDecision(policy.Deny, name, r) }
+
+// countDecision counts what became of a request that was refused.
+func (v *VM) countDecision(d policy.Verdict, name string, r *policy.Refusal) {
+	k := decisionKey{d, name, r.Reason, r.Tier, r.Dimension, r.Limit > 0}
 	m := v.metrics.denied[k]
 	if m == nil {
 		m = v.newMetric(k.label())
@@ -105,7 +109,7 @@ func (v *VM) newMetric(name string) *Metric {
 }
 
 func (k decisionKey) label() string {
-	n := k.name + ".decision." + policy.Deny.String() + ".reason." + k.reason.String()
+	n := k.name + ".decision." + k.verdict.String() + ".reason." + k.reason.String()
 	if !k.limited {
 		return n
 	}

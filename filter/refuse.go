@@ -13,9 +13,7 @@ import (
 
 // refuse counts a refusal that has nothing to do with a limit, and answers with it.
 func (s *Stream) refuse(reason policy.Reason, detail string) Action {
-	r := policy.Refusal{Reason: reason}
-	s.vm.countDenied(metricRequests, &r)
-	return s.reply(&r, detail)
+	return s.turnDown(&policy.Refusal{Reason: reason}, detail)
 }
 
 // reply answers the caller in its own dialect. The request never leaves.
@@ -26,6 +24,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 	if s.method == "HEAD" {
 		p.Body = nil
 	}
+	p.Headers = append(p.Headers, s.explained()...)
 	s.vm.host.Reply(p.Status, p.Headers, p.Body)
 	s.headers = nil
 	return Pause

@@ -50,7 +50,7 @@ type Stream struct {
 	status      int
 
 	pool        *pool            // of the model
-	verdict     feedback.Verdict // on the answer's headers
+	heard       feedback.Verdict // on the answer's headers
 	refusal     [][2]string      // headers of an answer that refuses
 	refusalBody []byte           // the beginning of its body
 	attempts    attempts
@@ -59,8 +59,15 @@ type Stream struct {
 	class      policy.Class
 	classIndex int
 	waiter     *waiter // while it waits
+	queued     int64   // ns that it waited, if that is to be said
+	why        string  // what it met, likewise
 
 	partial bool // its body was not complete when it was decided
+
+	verdict policy.Verdict // where it went, if not where it was meant to
+	model   string         // its model there
+	moved   bool           // its path has changed
+	body    []byte         // as it leaves, until it does; nil: it has not changed
 
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again

@@ -81,6 +81,9 @@ func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
 			n = min(n, s.Limit.InFlight/8-r.inFlight(now, l.vm)-r.held.inFlight())
 		}
 	}
+	if path.Part != nil { // a class has less than all have, so that nothing is taken ahead
+		n = min(n, 1)
+	}
 	return max(n, 0)
 }
 
@@ -124,7 +127,7 @@ func (p *Path) hash() (h uint64) {
 
 // same says whether two paths are the same buckets under the same limits.
 func (p *Path) same(o *Path) bool {
-	if p.Len != o.Len || p.Shadow != o.Shadow {
+	if p.Len != o.Len || p.Shadow != o.Shadow || p.Part != o.Part {
 		return false
 	}
 	for i := range p.Len {

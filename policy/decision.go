@@ -11,10 +11,12 @@ type Verdict uint8
 const (
 	Admit Verdict = iota
 	Deny
+	Degraded // sent to a smaller model, or answered with a fixed reply
+	Spilled  // sent to another provider
 	numVerdicts
 )
 
-var verdictNames = [numVerdicts]string{"admit", "deny"}
+var verdictNames = [numVerdicts]string{"admit", "deny", "degrade", "spill"}
 
 func (v Verdict) String() string { return nameOf(verdictNames[:], v) }
 
@@ -104,6 +106,7 @@ type Decision struct {
 	Verdict Verdict
 	Refusal Refusal
 	Shadow  Refusal
+	Part    bool  // the class's part refuses, whatever the buckets do
 	Fits    int64 // of a fan-out that was refused: how many branches would be admitted
 }
 

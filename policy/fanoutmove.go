@@ -81,6 +81,7 @@ func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Pat
 			continue
 		}
 		*res = Reservation{Cost: cost, path: *path, at: g.at, spill: g.spill}
+		res.path.Part = nil // what is reserved is no part of a class's share
 		for i := range path.Len {
 			s := &path.Steps[i]
 			if s.Limit.InFlight > 0 {

@@ -54,6 +54,16 @@ func (l *Ledger) Outlook(now int64, p *Policy, path *Path) (o Outlook) {
 	return o
 }
 
+// Met is what the limits of a path have left, the narrowest tier first. It takes nothing.
+func (l *Ledger) Met(now int64, path *Path) (list []Remainder) {
+	r := new(loaded)
+	for i := range path.Len {
+		l.load(now, &path.Steps[i], r)
+		list = path.Steps[i].left(now, r, l.vm, list)
+	}
+	return list
+}
+
 // left adds what a record leaves of its limit.
 func (s *Step) left(now int64, r *loaded, vm uint64, to []Remainder) []Remainder {
 	now = max(now, r.clock)

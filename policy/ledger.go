@@ -65,6 +65,7 @@ type Path struct {
 	Steps  [maxSteps]Step
 	Len    int
 	Shadow bool // no limit of it refuses
+	Part   Part // of the caller's class; nil: it has none
 }
 
 // maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is
@@ -100,6 +101,7 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 		l.load(now, &path.Steps[i], &l.loads[i])
 		l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
 	}
+	path.checkPart(now, &cost, &d)
 	if d.Verdict == Admit {
 		l.takeAll(now, path, cost, res, &d)
 	}
@@ -108,12 +110,17 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.
 func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *Decision) bool {
-	res.Cost, res.path.Len, res.path.Shadow, res.ample = cost, 0, path.Shadow, false
+	res.Cost, res.path.Len, res.path.Shadow, res.path.Part, res.ample = cost, 0, path.Shadow, nil, false
 	for i := range path.Len {
 		if !l.takeStep(now, &path.Steps[i], i, &cost, res, d) {
 			l.giveBack(now, res)
 			return false
 		}
+	}
+	if !path.takePart(now, &cost, res) {
+		l.giveBack(now, res)
+		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Tier: TierProvider, Wait: time.Second}
+		return false
 	}
 	return true
 }

@@ -62,6 +62,17 @@ func (p *Patterns[V]) Values() (all []V) {
 // Len is the number of entries.
 func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
 
+// All gives the values, in no order.
+func (p *Patterns[V]) All() (values []V) {
+	for _, v := range p.exact {
+		values = append(values, v)
+	}
+	for _, g := range p.globs {
+		values = append(values, g.value)
+	}
+	return values
+}
+
 func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 
 // Lookup finds the value for a name; false if nothing matches.

@@ -20,8 +20,9 @@ type Policy struct {
 	Learned   bool  // output.reserve: learned
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
-	Classes   []Class                        // the highest first; at least one
-	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
+	Classes   []Class // the highest first; at least one
+	Queue     QueueRule
+	Explain   bool // callers may ask why: explain.header
 	Log       Log
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 	Fanout    FanoutBounds
@@ -39,6 +40,8 @@ type Policy struct {
 	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
+	degrade      Patterns[*DegradeSpec]
+	spill        Patterns[*Spill]
 }
 
 // A Provider is an upstream account.
@@ -137,7 +140,7 @@ func (p *Policy) Uses(t Tier) bool {
 
 // Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
 func (p *Policy) Path(to *Path, m *Model, c *Caller) {
-	to.Len = 0
+	to.Len, to.Part = 0, nil
 	if p.Mode == Off {
 		return
 	}

@@ -43,6 +43,9 @@ var names = []string{
 var words = map[string][]string{
 	"on_error": {"", "deny", "allow"},
 	"on_limit": {"", "deny", "queue"},
+	"order":    {"", "priority", "weighted"},
+
+	"on_retries_spent": {"", "deny"},
 
 	"include_usage": {"", "keep", "add"},
 	"scope":         {"", "node", "fleet", "central"},
@@ -72,11 +75,21 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
 		s.Providers[name] = p
 	}
+	for _, d := range s.Spill {
+		for name := range s.Providers {
+			d.Provider = name
+		}
+	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
 	}
 	for name, c := range s.Classes {
 		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(4*time.Minute))
+		if c.Weight = min(c.Weight, 16); s.Queue.Order == "weighted" {
+			c.Aging = 0
+		} else {
+			c.Weight = 0
+		}
 		s.Classes[name] = c
 	}
 	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
@@ -188,6 +201,12 @@ func fillText(t *rapid.T, p any) bool {
 		}
 	case *policy.Reset:
 		*p = rapid.SampledFrom([]policy.Reset{{Zone: "UTC"}, {Zone: "UTC", Anchor: 4*time.Hour + 30*time.Minute}}).Draw(t, "reset")
+	case *policy.DegradeSpec:
+		*p = rapid.SampledFrom([]policy.DegradeSpec{
+			{Model: "m: 1"}, {MaxTokens: 512}, {Model: "~", MaxTokens: 1}, {Static: &policy.StaticSpec{API: "chat", Reply: `{"a":"b\n# c"}`}},
+		}).Draw(t, "degrade")
+	case *policy.SpillSpec:
+		p.Model = rapid.SampledFrom([]string{"", "m", "true"}).Draw(t, "model")
 	case *policy.Unmetered:
 		*p = rapid.SampledFrom([]policy.Unmetered{nil, {"*"}, {"/v1/realtime", "/v2/*"}}).Draw(t, "unmetered")
 	case *[]policy.Source:

@@ -44,8 +44,8 @@
 // 0.2 ms if nothing of the table is in the processor's caches, 0.3 ms if the Counter is new besides. Of hostile text the
 // worst found is 66 and 180 (spaces), so 1 MB takes 0.1 s, as half of it is not merged. Time is linear in the length of the
 // text, whatever it is. `weir bench tokens` measures it inside Envoy, with all that belongs to it: JSON escapes, and text
-// nobody has seen. On a machine with much else to do, 256 KB
-// of Go's sources, documents and data were counted there at 19 ns a byte, the texts of testdata at 25.
+// nobody has seen. On a machine with much else to do, 256 KB of Go's sources, documents and data
+// were counted there at 18 to 19 ns a byte, the texts of testdata at 25.
 //
 // In WebAssembly a call costs about as much as a look-up (its arguments go through memory), and so does a branch that is not
 // foreseen. So what is used for each piece is written to be inlined (`go build -gcflags=-m`), and without branches.
