@@ -64,8 +64,12 @@ func (p *Plugin) NewAttempt() *Attempt { return &Attempt{vm: p.vm} }
 
 // RequestHeaders lets the attempt go, if it is the first, or if it is admitted as any request is.
 func (a *Attempt) RequestHeaders() (action Action) {
-	action = Pause // if anything fails
-	defer a.vm.guard("attempt_request")
+	defer func() {
+		if r := recover(); r != nil {
+			a.vm.report("attempt_request", r)
+			action = a.refuse()
+		}
+	}()
 	ticket := a.vm.host.Property(ticketState)
 	if ticket == "" {
 		return Continue // it did not come through weir
@@ -88,7 +92,14 @@ func (a *Attempt) orphan() Action {
 	if len(n) == 8 && n[0] == 1 {
 		return Continue
 	}
-	a.vm.host.Reply(503, [][2]string{{"x-weir-reason", policy.Internal.String()}}, nil)
+	return a.refuse()
+}
+
+// refuse answers an attempt that cannot be charged. It must not panic.
+func (a *Attempt) refuse() (action Action) {
+	action = Pause
+	defer func() { _ = recover() }()
+	a.vm.host.Reply(policy.Internal.Status(), [][2]string{{"x-weir-reason", policy.Internal.String()}}, nil)
 	return Pause
 }
 
@@ -114,7 +125,6 @@ func (a *Attempt) ResponseHeaders() Action {
 	s.attempts.verdict = v
 	if s.pool != nil && v.Told {
 		s.pool.refused(a.vm, now, s.reservation.At(), v, false)
-		s.heard = v
 	}
 	if !v.Retry || v.Wait > maxRetryWait || s.attempts.retry {
 		h.SetResponseHeader(noRetry, "true")
@@ -140,6 +150,7 @@ func (s *Stream) again() (a Action) {
 	if s.phase != sent {
 		return Continue
 	}
+	s.phase = reading // what fails from here on is refused
 	now, cost, path := s.vm.host.Now(), s.reservation.Cost, *s.reservation.Path()
 	if s.status = s.attempts.status; s.status == 0 {
 		s.status = 503 // it came to nothing before there was an answer
@@ -151,9 +162,7 @@ func (s *Stream) again() (a Action) {
 		s.pool.refused(s.vm, now, s.reservation.At(), v, true)
 	}
 	s.vm.ledger.Settle(now, &s.reservation, actual)
-	s.phase = reading // what fails from here on is refused
-	s.status, s.heard = 0, feedback.Verdict{}
-	s.attempts.status, s.attempts.verdict = 0, feedback.Verdict{}
+	s.status, s.attempts.status, s.attempts.verdict = 0, 0, feedback.Verdict{}
 	if s.plugin.policy.Uses(policy.TierTree) {
 		cost.Retries = 1
 	}

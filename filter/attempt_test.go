@@ -43,6 +43,16 @@ func TestAttempts(t *testing.T) {
 		if x.Upstream("x-weir-ticket") != "" {
 			t.Error("the caller's ticket left")
 		}
+		p.Sleep(40 * time.Millisecond)
+		for output, fits := range map[string]bool{"982": true, "983": false} { // of 1000 tokens 10 were used
+			probe := request("/openai/v1/chat/completions", "a", `{"model":"gpt-4o","max_tokens":`+output+`,"messages":[{"role":"user","content":"hi"}]}`)
+			if z := p.Worker(0).Open(probe); z.Sent != fits {
+				t.Errorf("%s tokens of output beside what three attempts have used: sent %v, %+v", output, z.Sent, z.Reply)
+			} else if fits {
+				z.Answer(400, `{}`)
+				p.Sleep(40 * time.Millisecond)
+			}
+		}
 		y := withTree(p, 1, "openai", "a", "t") // the fourth call
 		if !y.Attempt() || !y.Fails(503) {
 			t.Fatal("the first attempt is as ever")

@@ -28,8 +28,11 @@ func (s *Stream) hear(headers [][2]string) {
 	if s.status < 400 {
 		return
 	}
+	if s.refusal = headers; s.attempts.status == s.status { // heard of it as an attempt
+		s.heard = s.attempts.verdict
+		return
+	}
 	r.Wall = s.vm.host.Wall().UnixNano()
-	s.refusal = headers
 	if s.heard = feedback.Classify(r); s.heard.Told {
 		s.pool.refused(s.vm, now, s.reservation.At(), s.heard, false)
 	}
@@ -44,6 +47,7 @@ func (s *Stream) hearBody(size int) {
 
 // heed does what follows from an answer that has come to its end.
 func (s *Stream) heed() {
+	defer s.vm.guard("heed") // the call is settled in any case
 	body := s.refusalBody
 	if s.refusal == nil {
 		body = s.answer.Refusal()

@@ -20,6 +20,7 @@ type pool struct {
 	off     bool // the provider's answers change nothing
 	adapts  bool // it has a rate that may be cut
 	active  bool // it is closed or cut, or was closed in vain: somebody has to look after it
+	shut    bool // it is closed
 	unset   bool // its record could not be reached
 	learner feedback.Learner
 	learned int64 // when
@@ -45,14 +46,14 @@ type knownLimit struct {
 }
 
 const (
-	gateLayout = 0x77670001 // changes with every change of the structs
+	gateLayout = 0x77670001 // changes with every change of the structs, and then the layout of records must, too
 	gateTries  = 16
 
 	// gateCount is the name of the number of changes to all pools: by it a worker hears, within a tick, that there was one.
 	gateCount = "gate"
 )
 
-// pools makes or renews the pools of a policy.
+// makePools makes or renews the pools of a policy.
 func (p *Plugin) makePools() {
 	p.pools = map[*policy.Model]*pool{}
 	for _, pr := range p.policy.Providers {
@@ -73,15 +74,18 @@ func (p *Plugin) makePools() {
 // gated finds the pool of the stream's model, and gives the model whose buckets it has to pass. A model without a limit has none,
 // unless its pool is closed.
 func (s *Stream) gated(m *policy.Model) *policy.Model {
-	of := m
-	if m == nil {
-		of = s.provider.Rest
+	if m != nil {
+		s.pool = s.plugin.pools[m]
+		return m
 	}
-	if s.pool = s.plugin.pools[of]; s.pool != nil && s.pool.active {
-		return of
+	if s.pool = s.plugin.pools[s.provider.Rest]; s.pool.shut {
+		return s.provider.Rest
 	}
-	return m
+	return nil
 }
+
+// limited says whether requests to the pool read its record.
+func (p *pool) limited() bool { return len(p.step.Limit.Meters) > 0 || p.step.Limit.InFlight > 0 }
 
 func (p *pool) key() string {
 	var b [10]byte
@@ -98,6 +102,7 @@ func (p *pool) change(v *VM, now int64, f func(*gateState)) {
 		is := was
 		f(&is)
 		p.conclude(&is, now)
+		p.shut = is.set.Until > now
 		if string(is.bytes()) == string(was.bytes()) {
 			return
 		}
@@ -202,7 +207,7 @@ func (p *pool) refused(v *VM, now, at int64, verdict feedback.Verdict, final boo
 const forgetMisses = int64(time.Hour)
 
 // lookAfterGates hears of what other workers have changed.
-func (v *VM) lookAfterGates() {
+func (v *VM) lookAfterGates(now int64) {
 	if len(v.pools) == 0 {
 		return
 	}
@@ -215,7 +220,10 @@ func (v *VM) lookAfterGates() {
 	}
 	v.gates = n
 	for _, p := range v.pools {
-		p.active = true // until the next look says that it is not
+		if p.active = true; !p.limited() { // of the others their records say what there is to know
+			st, _ := p.load(v, p.key(), now)
+			p.shut = st.set.Until > now
+		}
 	}
 }
 

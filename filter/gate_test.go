@@ -213,3 +213,35 @@ func TestOpenGatesCostNothing(t *testing.T) {
 		t.Errorf("after it was closed: %d host calls, one for the headers is enough", calls)
 	}
 }
+
+// What fails while a refusal is heeded leaves the call settled, and its slot free.
+func TestRefusalThatIsNotHeeded(t *testing.T) {
+	const policy = `{"apiVersion":"weir/v1","trust":["all"],"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"in_flight":"1"}}}}}`
+	p, err := filtertest.NewProcess(nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Configure([]byte(policy)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 { // the host call that fails is another one each time
+		x := callAs(p.Worker(0), "openai", "")
+		if !x.Sent {
+			t.Fatalf("call %d: %+v", i, x.Reply)
+		}
+		x.Respond(429, false)
+		failed := false
+		p.Fail = func(call string) bool {
+			fail := !failed && call == []string{"get_shared_data", "response_body", "set_shared_data"}[i]
+			failed = failed || fail
+			return fail
+		}
+		x.Chunk([]byte(`{"error":{"code":"insufficient_quota"}}`), true)
+		x.Close()
+		if p.Fail = nil; !failed {
+			t.Fatalf("%d: nothing failed", i)
+		}
+		p.Sleep(2 * time.Minute)
+	}
+}

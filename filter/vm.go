@@ -66,7 +66,7 @@ func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
 	v.ledger.Flush(now)
-	v.lookAfterGates()
+	v.lookAfterGates(now)
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
@@ -135,11 +135,11 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		p.providers[pr] = d
 		p.split(pr)
 	}
-	p.makePools()
-	p.baggage = usesBaggage(&compiled.Who)
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
+	p.baggage = usesBaggage(&compiled.Who)
+	p.makePools()
 	return p, nil
 }
 
