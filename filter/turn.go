@@ -59,17 +59,43 @@ func (v *VM) enter(id uint32) {
 	}
 }
 
+// rescue ends a stream whose turn panicked: else it would never be answered, and the queue offer it for ever. Use:
+// defer l.rescue(e.ID, w, &answer).
+func (l *line) rescue(id uint64, w *waiter, a *queue.Answer) {
+	v := l.plugin.vm
+	r := recover()
+	if r == nil {
+		return
+	}
+	v.report("turn", r)
+	defer v.guard("rescue")
+	delete(v.waiters, id)
+	*a = queue.Sent()
+	v.enter(w.stream.id)
+	if w.stream.fail() == Continue && v.turning != w.stream {
+		v.host.Resume()
+	}
+}
+
 // Try is what the queue asks for each entry in its order.
-func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
+func (l *line) Try(_ queue.Handle, e queue.Entry) (answer queue.Answer) {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
 	s, now := w.stream, v.host.Now()
+	defer l.rescue(e.ID, w, &answer)
 	if m := l.yields(l.now, e.Class, time.Duration(l.now-e.Arrived)); m != nil {
 		w.refusal = l.passed(l.now, m, &w.cost)
 		l.last, l.stop = w.refusal, w.refusal
 		return queue.Stop(m.expires)
 	}
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
+		v.enter(s.id)
+		s.leave()
+		w.waited(now - e.Arrived)
+		s.deny(&d.Refusal, &w.caller)
+		return queue.Sent() // it is not there any more
+	}
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
 		s.waiter = nil
@@ -101,10 +127,17 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	return queue.SkipAlone(until) // by a tool, a tree, an environment: others of the same user may not use it
 }
 
+// hopeless says whether no wait helps against a refusal.
+func hopeless(r policy.Reason) bool {
+	return r == policy.RequestTooLarge || r == policy.RetryBudgetExhausted
+}
+
 // Timeout is what the queue calls for an entry whose time is over.
 func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
+	var none queue.Answer
+	defer l.rescue(e.ID, w, &none)
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)

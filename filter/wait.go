@@ -197,10 +197,11 @@ func (w *waiter) because(o queue.Outcome) *policy.Refusal {
 	if r.Reason == policy.None {
 		r = w.line.last
 	}
-	switch o {
-	case queue.QueueFull:
+	switch {
+	case hopeless(r.Reason):
+	case o == queue.QueueFull:
 		r.Reason = policy.QueueFull
-	case queue.QueueTimeout:
+	case o == queue.QueueTimeout:
 		r.Reason = policy.QueueTimeout
 	}
 	return &r
