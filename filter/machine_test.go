@@ -108,6 +108,9 @@ func (m *machine) disturb(busy func() int) {
 	left := m.pick("disturbed after", 60)
 	if m.panics {
 		m.p.Fail = func(call string) bool {
+			if call == "reply" { // then nobody can be answered
+				return false
+			}
 			left--
 			m.panicked = m.panicked || left == 0
 			return left == 0

@@ -88,6 +88,7 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) (answer queue.Answer) {
 		l.last, l.stop = w.refusal, w.refusal
 		return queue.Stop(m.expires)
 	}
+	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
 		v.enter(s.id)
@@ -102,6 +103,7 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) (answer queue.Answer) {
 		delete(v.waiters, e.ID)
 		w.waited(now - e.Arrived)
 		v.countAdmitted()
+		s.noteShadow(&d)
 		s.send(w.request)
 		if v.turning != s {
 			v.host.Resume()

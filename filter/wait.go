@@ -63,7 +63,7 @@ func (p *Plugin) line(provider *policy.Provider, model *policy.Model, create boo
 		return nil
 	}
 	l = &line{plugin: p, queue: q, wake: queue.Never, model: model, looked: -1}
-	if model != nil && p.yielding < len(p.policy.Classes) {
+	if model != nil && p.yielding < len(p.policy.Classes) && p.policy.Mode == policy.Enforce && model.Limit.Mode == policy.Enforce {
 		l.waits = p.markName(provider, model)
 	}
 	p.lines[k] = l

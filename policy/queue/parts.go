@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"encoding/binary"
 	"time"
 	"unsafe"
 
@@ -15,7 +16,7 @@ import (
 type Parts struct {
 	store  policy.Store
 	name   string
-	print  uint64 // tells other classes and meters apart
+	print  uint64 // tells other classes and meters apart: their parts lie elsewhere, for calls under an old policy are still open
 	meters []partMeter
 }
 
@@ -65,6 +66,7 @@ func NewParts(store policy.Store, name string, limit *policy.Limit, classes []po
 			p.mix(uint64(s.tick))
 		}
 	}
+	p.name = string(binary.LittleEndian.AppendUint64([]byte(name), p.print))
 	for i := range classes {
 		if len(p.meters) > 0 {
 			parts = append(parts, &class{p, i})
