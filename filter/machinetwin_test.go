@@ -13,14 +13,14 @@ import (
 
 // The machine's policies. All have the same limits, so that what counts is the same under any of them.
 const (
-	machineHead = `{"apiVersion":"weir/v1","trust":["all"],"hints":{"header":true,"inject":true},"explain":{"header":true},"log":{"admit":"info","deny":"info"},"providers":{
+	machineHead = `,"apiVersion":"weir/v1","trust":["all"],"hints":{"header":true,"inject":true},"explain":{"header":true},"log":{"admit":"info","deny":"info"},"providers":{
 	"openai":{"upstream":"http://openai.test","stream":{"include_usage":"add"},"models":{"big":{"rpm":"12","tpm":"3000","burst":"100%","in_flight":"9"},"small":{"rpm":"10","burst":"100%","in_flight":"5"}}},
 	"azure":{"upstream":"http://azure.test","dialect":"openai","models":{"*":{"rpm":"5","burst":"100%"}}},
 	"free":{"upstream":"http://free.test","dialect":"openai"},
 	"search":{"upstream":"http://search.test","dialect":"generic"},"backup":{"upstream":"http://backup.test","dialect":"generic","models":{"*":{"rpm":"4","burst":"100%"}}}},
 	"limits":{"tenant":{"default":{"rpm":"40","tpm":"9000","burst":"100%","in_flight":"15"}},"user":{"default":{"rpm":"30","burst":"100%","in_flight":"11"}},
 		"tree":{"default":{"tokens":"9000","calls":"20","retries":"3","in_flight":"8","ttl":"1h","on_retries_spent":"degrade"}},"tool":{"search":{"rps":"3","burst":"100%"}}},
-	"fanout":{"max":"6","ttl":"2s","per_tree":"2"},"queue":{"entries":"6","bytes":"1500"},
+	"fanout":{"max":"6","ttl":"2s","per_tree":"2"},"queue":{"entries":"6","bytes":"4000"},"body":{"parse":"1KiB"},
 	"degrade":{"big":{"model":"small","max_tokens":"60"}},"spill":{"big":{"provider":"azure","model":"gpt-4o"},"search":{"provider":"backup"}},"classes":`
 	machineClasses = `{"critical":{"priority":9,"share":"40%","on_limit":"queue","wait":"2s"},"normal":{"priority":5,"share":"30%","on_limit":"degrade"},
 		"spilling":{"priority":4,"on_limit":"spill"},"batch":{"priority":1,"on_limit":"queue","wait":"3s","aging":"1s"}}}`
