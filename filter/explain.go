@@ -44,6 +44,8 @@ func (s *Stream) explain(now int64, path *policy.Path, q *dialect.Request, c *po
 }
 
 // param adds a parameter.
+//
+//go:noinline
 func param(b []byte, name string, n int64) []byte {
 	b = append(append(append(b, ';'), name...), '=')
 	return strconv.AppendInt(b, n, 10)
