@@ -59,30 +59,33 @@ func (v *VM) enter(id uint32) {
 	}
 }
 
-// rescue ends a stream whose turn panicked: else it would never be answered, and the queue offer it for ever. Use:
-// defer l.rescue(e.ID, w, &answer).
-func (l *line) rescue(id uint64, w *waiter, a *queue.Answer) {
-	v := l.plugin.vm
-	r := recover()
-	if r == nil {
-		return
-	}
-	v.report("turn", r)
-	defer v.guard("rescue")
-	delete(v.waiters, id)
-	*a = queue.Sent()
-	v.enter(w.stream.id)
-	if w.stream.fail() == Continue && v.turning != w.stream {
-		v.host.Resume()
-	}
-}
-
 // Try is what the queue asks for each entry in its order.
-func (l *line) Try(_ queue.Handle, e queue.Entry) (answer queue.Answer) {
+func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer { return l.rescued(l.try, e) }
+
+// Timeout is what the queue calls for an entry whose time is over.
+func (l *line) Timeout(_ queue.Handle, e queue.Entry) { l.rescued(l.timeout, e) }
+
+// rescued has a stream's turn, and ends one whose turn panics: else it would never be answered, and the queue offer it for ever.
+func (l *line) rescued(turn func(*waiter, *queue.Entry) queue.Answer, e queue.Entry) (a queue.Answer) {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
+	defer func() {
+		if r := recover(); r != nil {
+			v.report("turn", r)
+			delete(v.waiters, e.ID)
+			a = queue.Sent()
+			v.enter(w.stream.id)
+			if w.stream.fail() == Continue && v.turning != w.stream {
+				v.host.Resume()
+			}
+		}
+	}()
+	return turn(w, &e)
+}
+
+func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
+	v := l.plugin.vm
 	s, now := w.stream, v.host.Now()
-	defer l.rescue(e.ID, w, &answer)
 	if m := l.yields(l.now, e.Class, time.Duration(l.now-e.Arrived)); m != nil {
 		w.refusal = l.passed(l.now, m, &w.cost)
 		l.last, l.stop = w.refusal, w.refusal
@@ -134,15 +137,12 @@ func hopeless(r policy.Reason) bool {
 	return r == policy.RequestTooLarge || r == policy.RetryBudgetExhausted
 }
 
-// Timeout is what the queue calls for an entry whose time is over.
-func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
+func (l *line) timeout(w *waiter, e *queue.Entry) queue.Answer {
 	v := l.plugin.vm
-	w := v.waiters[e.ID]
-	var none queue.Answer
-	defer l.rescue(e.ID, w, &none)
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)
 	v.enter(w.stream.id)
 	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
+	return queue.Sent()
 }
