@@ -93,7 +93,7 @@ func amount(r *Refusal) string {
 	if r.Dimension == policy.InFlight {
 		return count(r.Limit) + " requests in flight (in_flight)"
 	}
-	return quantity(r, r.Limit) + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
+	return quantity(r, r.Limit) + " in " + r.Window.Round(time.Millisecond).String() + " (" + r.Dimension.String() + ")"
 }
 
 // quantity says so many units of what the limit counts.
