@@ -3,12 +3,12 @@
 package filter
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/brief"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -105,7 +105,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			v.report("configure", r)
-			p, err = nil, fmt.Errorf("panic: %v", r)
+			p, err = nil, brief.Errorf("panic: %v", r)
 		}
 	}()
 	if string(config) == AttemptConfig {
@@ -130,13 +130,13 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)
 		if !ok {
-			return nil, fmt.Errorf("unknown dialect %q", pr.Dialect)
+			return nil, brief.Errorf("unknown dialect %q", pr.Dialect)
 		}
 		p.providers[pr] = d
 		p.split(pr)
 	}
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
-		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
+		return nil, brief.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
 	p.baggage = usesBaggage(&compiled.Who)
 	p.makePools()
@@ -160,7 +160,7 @@ func (v *VM) guard(callback string) {
 // report counts and logs a panic. It must not panic itself.
 func (v *VM) report(callback string, r any) {
 	defer func() { _ = recover() }()
-	v.host.Log(Error, fmt.Sprintf("weir: panic in %s: %v", callback, r))
+	v.host.Log(Error, brief.Sprintf("weir: panic in %s: %v", callback, r))
 	v.host.Add(&Metric{Name: metricPanics + ".callback." + callback}, 1)
 }
 

@@ -4,10 +4,11 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // OnLimit is what becomes of a request that a limit refuses for now.
@@ -109,7 +110,7 @@ func (c *compiler) weight(path string, s *ClassSpec) int64 {
 	weighted := c.spec.Queue.Order == "weighted"
 	switch {
 	case s.Weight > maxWeight:
-		c.add(Join(path, "weight"), "write the ratio in small numbers, such as 3", "%d is more than %d", s.Weight, maxWeight)
+		c.add(Join(path, "weight"), "write the ratio in small numbers, such as 3", "%d is more than %d", int64(s.Weight), maxWeight)
 	case s.Weight > 0 && !weighted:
 		c.add(Join(path, "weight"), "write queue: {order: weighted}, or leave it out", "only a weighted queue has weights")
 	case s.Aging > 0 && weighted:
@@ -144,7 +145,7 @@ func (c *compiler) onLimit(path, word string) OnLimit {
 
 func (c *compiler) routes(p *Policy) {
 	for i, s := range c.spec.Routes {
-		path := fmt.Sprintf("routes[%d]", i)
+		path := brief.Sprintf("routes[%d]", i)
 		if !strings.HasPrefix(s.Match.Path, "/") {
 			c.add(Join(Join(path, "match"), "path"), "write a path such as /openai/v1/embeddings, with * for anything", "%q is no path", s.Match.Path)
 		}

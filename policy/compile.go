@@ -95,7 +95,7 @@ func (c *compiler) parse() int64 {
 		return defaultParse
 	}
 	if *n < 1<<10 || *n > 64<<20 {
-		c.add("body.parse", "write 1MiB", "%d bytes are not between 1KiB and 64MiB", *n)
+		c.add("body.parse", "write 1MiB", "%d bytes are not between 1KiB and 64MiB", int64(*n))
 	}
 	return int64(*n)
 }
@@ -106,7 +106,7 @@ func (c *compiler) output() int64 {
 		return defaultOutput
 	}
 	if *n < 1 || *n > MaxUnits {
-		c.add("output.default", "write 1024", "%d is not between 1 and %d", *n, int64(MaxUnits))
+		c.add("output.default", "write 1024", "%d is not between 1 and %d", int64(*n), int64(MaxUnits))
 	}
 	return int64(*n)
 }
@@ -126,7 +126,7 @@ func (c *compiler) slots(p *Policy) {
 	} {
 		n := cmp.Or(t.n, t.otherwise)
 		if n < MinSlots || n > 1<<20 {
-			c.add(t.path, "write a power of two such as 4096", "%d is not between %d and %d", n, MinSlots, 1<<20)
+			c.add(t.path, "write a power of two such as 4096", "%d is not between %d and %d", int64(n), MinSlots, 1<<20)
 			continue
 		}
 		p.slots[t.tier] = 1 << bits.Len64(uint64(n-1))

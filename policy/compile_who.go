@@ -3,9 +3,10 @@
 package policy
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // Trust says whose identity headers are believed.
@@ -52,7 +53,7 @@ func (c *compiler) trust() (t Trust) {
 			t.Nets = append(t.Nets, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
 			continue
 		}
-		c.add(fmt.Sprintf("trust[%d]", i), "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all",
+		c.add(brief.Sprintf("trust[%d]", i), "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all",
 			"%q is no URI and no network", s)
 	}
 	return t
@@ -88,7 +89,7 @@ func (c *compiler) who() WhoSpec {
 			*t.sources = t.otherwise
 		}
 		for i, s := range *t.sources {
-			path := fmt.Sprintf("%s[%d]", t.path, i)
+			path := brief.Sprintf("%s[%d]", t.path, i)
 			c.source(path, s)
 			if s.Kind == FromDefault && i < len(*t.sources)-1 {
 				c.add(path, "put default last", "nothing after default %s is ever asked", s.Arg)

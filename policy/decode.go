@@ -4,10 +4,10 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/weirproxy/weir/policy/brief"
 	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
@@ -18,7 +18,7 @@ import (
 func Decode(data []byte) (*Spec, error) {
 	text := string(data)
 	if at := jsonwalk.Invalid(text); at >= 0 {
-		return nil, fmt.Errorf("policy: no JSON from byte %d on", at)
+		return nil, brief.Errorf("policy: no JSON from byte %d on", at)
 	}
 	v := jsonwalk.Parse(text)
 	if !v.IsObject() {
@@ -26,7 +26,7 @@ func Decode(data []byte) (*Spec, error) {
 	}
 	s := new(Spec)
 	if err := decode("", v, s); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+		return nil, brief.Errorf("policy: %v", err)
 	}
 	return s, nil
 }
