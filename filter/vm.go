@@ -75,7 +75,7 @@ func (v *VM) Tick(p *Plugin) {
 	}
 	if now-v.told >= tellEvery {
 		v.told = now
-		v.ledger.SetWall(now, v.host.Wall().UnixNano())
+		v.ledger.SetWall(now, v.host.Wall())
 		v.adaptGates(now)
 		v.flush()
 	}
@@ -121,7 +121,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		return nil, err
 	}
 	compiled.Since = v.host.Now()
-	v.ledger.SetWall(compiled.Since, v.host.Wall().UnixNano())
+	v.ledger.SetWall(compiled.Since, v.host.Wall())
 	p = &Plugin{
 		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
 		yielding: lowestYielding(compiled),

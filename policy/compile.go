@@ -4,7 +4,6 @@ package policy
 
 import (
 	"cmp"
-	"encoding/json"
 	"math/bits"
 	"slices"
 	"time"
@@ -24,9 +23,6 @@ const (
 	// metrics and logs; who knows it could test guesses, which is hopeless for the credentials that providers give out.
 	defaultSecret = "weir"
 )
-
-// Encode writes a spec as canonical JSON: the same spec gives the same bytes.
-func Encode(s *Spec) ([]byte, error) { return json.Marshal(s) }
 
 // Compile checks a spec and completes it. The error joins a [FieldError] for each thing that is wrong.
 func Compile(s *Spec) (*Policy, error) {
