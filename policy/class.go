@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/policy/brief"
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // OnLimit is what becomes of a request that a limit refuses for now.
@@ -72,7 +73,7 @@ func (c *compiler) classes(p *Policy) {
 		}
 		return float64(c.spec.Classes[name].Share) * 100 / float64(Whole)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(b), rank(a)) })
+	stable.Sort(names, func(a, b *string) bool { return rank(*a) > rank(*b) })
 	sum := Share(0)
 	for _, name := range names {
 		s, path := c.spec.Classes[name], Join("classes", name)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // Dialects that providers may speak. A dialect that weir does not know yet is refused rather than passed unlimited.
@@ -45,7 +47,7 @@ func (c *compiler) providers(p *Policy) {
 		c.models(p, pr, Join(path, "models"), s.Models)
 		p.Providers = append(p.Providers, pr)
 	}
-	slices.SortStableFunc(p.Providers, func(a, b *Provider) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) })
+	stable.Sort(p.Providers, func(a, b **Provider) bool { return len((*a).Prefix) > len((*b).Prefix) })
 }
 
 func (c *compiler) prefix(path, name, prefix string) string {
