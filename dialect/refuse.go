@@ -116,6 +116,6 @@ func timestamp(t time.Time) string {
 	return string(append(b, 'Z'))
 }
 
-var anthropicUnits = map[policy.Unit]string{
+var anthropicUnits = [policy.Spend + 1]string{
 	policy.Requests: "requests", policy.Tokens: "tokens", policy.InputTokens: "input-tokens", policy.OutputTokens: "output-tokens",
 }
