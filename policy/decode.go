@@ -121,6 +121,8 @@ func decodeObject(path string, v jsonwalk.Value, fields []field) (err error) {
 }
 
 // valid is a string as encoding/json reads it: each byte that is no UTF-8 becomes U+FFFD.
+//
+//go:noinline
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -128,6 +130,7 @@ func valid(s string) string {
 	return string([]rune(s))
 }
 
+//go:noinline
 func wrongKind(path string, v jsonwalk.Value, want string) error {
 	return &FieldError{Path: path, Problem: "is " + kindNames[v.Type()], Hint: "write " + want}
 }
