@@ -55,6 +55,7 @@ func (d Dialect) Refuse(r *Refusal) Reply {
 	return p
 }
 
+//go:noinline
 func (p *Reply) add(name, value string) { p.Headers = append(p.Headers, [2]string{name, value}) }
 
 func (r *Refusal) mayRetry() bool {

@@ -130,6 +130,8 @@ func valid(s string) string {
 	return string([]rune(s))
 }
 
+// wrongKind is not inlined, and neither is valid: they are in seven places, and none of them is in a hurry.
+//
 //go:noinline
 func wrongKind(path string, v jsonwalk.Value, want string) error {
 	return &FieldError{Path: path, Problem: "is " + kindNames[v.Type()], Hint: "write " + want}
