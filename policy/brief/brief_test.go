@@ -29,7 +29,8 @@ func TestSprintf(t *testing.T) {
 }
 
 func TestSprintfOfWrongArguments(t *testing.T) {
-	if got := Sprintf("%d, %v, %s, 5%", struct{}{}, uint(1)); got != "%!(UNKNOWN), %!(UNKNOWN), %!(MISSING), 5%" {
+	format := "%d, %v, %s, 5%"
+	if got := Sprintf(format, struct{}{}, uint(1)); got != "%!(UNKNOWN), %!(UNKNOWN), %!(MISSING), 5%" {
 		t.Error(got)
 	}
 }
