@@ -7,6 +7,7 @@ type Limit struct {
 	Meters   []Meter
 	InFlight int64 // calls; 0: no limit
 	Mode     Mode
+	Scope    Scope
 
 	print uint64 // tells different meters apart
 	rolls bool   // has meters whose windows begin and end by the clock
@@ -53,5 +54,7 @@ func (l *Limit) Scale(share Share) *Limit {
 	if inFlight > 0 {
 		inFlight = part(inFlight)
 	}
-	return NewLimit(l.Mode, inFlight, meters...)
+	scaled := NewLimit(l.Mode, inFlight, meters...)
+	scaled.Scope = l.Scope
+	return scaled
 }

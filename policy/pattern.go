@@ -51,6 +51,22 @@ func moreSpecific(a, b string) bool {
 // Len is the number of entries.
 func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
 
+// All gives the values, the names' own first and each kind in order.
+func (p *Patterns[V]) All() func(yield func(V) bool) {
+	return func(yield func(V) bool) {
+		for _, name := range sortedKeys(p.exact) {
+			if !yield(p.exact[name]) {
+				return
+			}
+		}
+		for i := range p.globs {
+			if !yield(p.globs[i].value) {
+				return
+			}
+		}
+	}
+}
+
 func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 
 // Lookup finds the value for a name; false if nothing matches.

@@ -23,6 +23,7 @@ type Policy struct {
 	Classes   []Class                        // the highest first; at least one
 	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
 	Log       Log
+	Fleet     FleetTerms
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 
 	slots        [numTiers]uint32
