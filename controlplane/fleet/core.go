@@ -20,6 +20,7 @@ type core struct {
 	connected func() int // nodes that there are
 
 	epoch  uint64
+	first  bool // there was no controller before
 	start  int64
 	now    int64
 	wall   time.Time
@@ -68,7 +69,7 @@ func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected fun
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
 	c := &core{
-		log: log, store: s, connected: connected, epoch: epoch, start: now, now: now, wall: wall, swept: now,
+		log: log, store: s, connected: connected, epoch: epoch, first: epoch == 1, start: now, now: now, wall: wall, swept: now,
 		params: fleet.DefaultParams(), quotas: map[string]*quota{}, taken: map[place]*quota{}, nodes: map[string]*node{},
 		records: map[string][]byte{}, dirty: map[string][]byte{},
 	}

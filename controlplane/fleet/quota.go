@@ -76,7 +76,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		q.stock = fleet.NewStock(key, q.saved, c.params)
 	case byToken(m, c.connected()):
 		// Both are as if they had been there since the controller began: whoever held anything would have said so.
-		q.lender = fleet.NewLender(c.start, key, q.shared, c.params, c.epoch == 1)
+		q.lender = fleet.NewLender(c.start, key, q.shared, c.params, c.first)
 	default:
 		q.ledger = c.newLedger(q)
 	}
@@ -87,7 +87,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 
 // newLedger makes a ledger of which nothing is out but what an earlier controller may have lent. Its pool has filled since.
 func (c *core) newLedger(q *quota) *fleet.Ledger {
-	l := fleet.NewLedger(c.start, q.key, q.shared, c.params, c.epoch, c.epoch == 1)
+	l := fleet.NewLedger(c.start, q.key, q.shared, c.params, c.epoch, c.first)
 	if before := c.now - q.shared.Window; before > c.start {
 		l.Rebalance(before, nil)
 	}

@@ -8,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -40,17 +41,31 @@ func (t *translator) extension() (*corev3.TypedExtensionConfig, error) {
 }
 
 func (t *translator) wasm() (*anypb.Any, error) {
-	// The policy goes into the plugin's configuration and not into the VM's: a change then starts a new plugin in the same
+	return plugin(FilterName, t.Wasm, wrapperspb.String(string(t.Policy)))
+}
+
+// Shares is a node's shares as a resource: a plugin in the filter's VMs, which starts in each of them with every new document.
+// Requests never meet it, for its entry in the listener is disabled.
+func Shares(wasm string, document []byte) (*corev3.TypedExtensionConfig, error) {
+	p, err := plugin(SharesName, wasm, wrapperspb.Bytes(document))
+	if err != nil {
+		return nil, err
+	}
+	return &corev3.TypedExtensionConfig{Name: SharesName, TypedConfig: p}, nil
+}
+
+func plugin(name, wasm string, config proto.Message) (*anypb.Any, error) {
+	// It goes into the plugin's configuration and not into the VM's: a change then starts a new plugin in the same
 	// VM, without compiling and without losing what the VM knows.
-	configuration, err := envoy.Any(wrapperspb.String(string(t.Policy)))
+	configuration, err := envoy.Any(config)
 	if err != nil {
 		return nil, err
 	}
 	return envoy.Any(&wasmfilterv3.Wasm{Config: &wasmv3.PluginConfig{
-		Name:          FilterName,
+		Name:          name,
 		RootId:        "weir",
 		Configuration: configuration,
-		Vm:            &wasmv3.PluginConfig_VmConfig{VmConfig: t.vm()},
+		Vm:            &wasmv3.PluginConfig_VmConfig{VmConfig: vm(wasm)},
 		// The default, to fail closed, is for ever: one crash, and a worker answers 503 until Envoy is started again.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
 		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadAfter)}},
@@ -59,12 +74,12 @@ func (t *translator) wasm() (*anypb.Any, error) {
 	}})
 }
 
-func (t *translator) vm() *wasmv3.VmConfig {
+func vm(wasm string) *wasmv3.VmConfig {
 	return &wasmv3.VmConfig{
 		VmId:    vmID,
 		Runtime: "envoy.wasm.runtime.v8",
 		Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
-			Specifier: &corev3.DataSource_Filename{Filename: t.Wasm},
+			Specifier: &corev3.DataSource_Filename{Filename: wasm},
 		}}},
 		EnvironmentVariables: &wasmv3.EnvironmentVariables{KeyValues: map[string]string{"GOMEMLIMIT": memoryLimit}},
 	}
