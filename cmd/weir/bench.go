@@ -16,7 +16,9 @@ import (
 )
 
 type benchCmd struct {
-	Filter benchFilterCmd `cmd:"" help:"What the filter costs a request, beside no filter and Envoy's own limiter."`
+	Fleet      benchFleetCmd      `cmd:"" help:"How fast a fleet hears of a change, and what that costs the control plane."`
+	FleetServe benchFleetServeCmd `cmd:"" hidden:""`
+	Filter     benchFilterCmd     `cmd:"" help:"What the filter costs a request, beside no filter and Envoy's own limiter."`
 }
 
 type benchFilterCmd struct {
