@@ -108,7 +108,7 @@ func (c *core) tell(q *quota, n *node) {
 		return // what a node takes for granted
 	}
 	n.rates[q.key] = r
-	n.changed = true
+	n.touch(c.now, soon)
 }
 
 // adaptTick lets the rate climb by the passing of time.

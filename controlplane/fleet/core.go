@@ -33,6 +33,8 @@ type core struct {
 	plan    plan
 	records map[string][]byte // as the store has them
 	dirty   map[string][]byte // to be saved before anything is sent
+	outbox  []*node
+	flushAt int64 // when a document that waits is to be sent; 0: none does
 	pushes  []fleet.Push
 	chunks  []chunkTo // to be sent when the store knows of them
 	changes []Change
@@ -122,7 +124,7 @@ func (c *core) report(m *fleet.FromNode) (heard bool) {
 func (c *core) node(m *fleet.FromNode) *node {
 	n := c.nodes[m.Node]
 	if n == nil {
-		n = &node{id: m.Node}
+		n = &node{id: m.Node, outbox: &c.outbox}
 		n.life(m.Incarnation)
 		c.nodes[m.Node] = n
 	}
@@ -151,7 +153,7 @@ func (c *core) holdings(n *node, r *fleet.Report) (heard bool) {
 		switch {
 		case q == nil:
 		case q.lender != nil:
-			n.byToken(h.Key, n.incarnation)
+			n.byToken(c.now, h.Key, n.incarnation)
 		case q.ledger != nil:
 			q.used = c.now
 			q.ledger.Report(c.now, r, h)
@@ -182,7 +184,7 @@ func (c *core) asks(n *node, a *fleet.Asks) {
 	if q.off {
 		a.Asks = nil // what was lent may still come back
 	} else {
-		n.byToken(a.Key, n.incarnation)
+		n.byToken(c.now, a.Key, n.incarnation)
 	}
 	q.lender.Hear(c.now, a)
 	c.schedule(q)
@@ -255,23 +257,36 @@ func (c *core) tick() (documents map[string][]byte, err error) {
 	if err = c.save(); err == nil {
 		for _, to := range c.chunks {
 			if to.node.incarnation == to.Incarnation {
-				to.node.chunk(to.Chunk)
+				to.node.chunk(c.now, to.Chunk)
 			}
 		}
 		c.chunks = c.chunks[:0]
 	}
-	documents = map[string][]byte{}
-	for id, n := range c.nodes {
-		if !n.changed {
+	return c.flush(), err
+}
+
+// flush gives the documents of all nodes that wait for one, and of others that have waited for company.
+func (c *core) flush() map[string][]byte {
+	documents := map[string][]byte{}
+	later := c.outbox[:0]
+	c.flushAt = 0
+	for _, n := range c.outbox {
+		if c.now < n.due {
+			later = append(later, n)
+			if c.flushAt == 0 || n.due < c.flushAt {
+				c.flushAt = n.due
+			}
 			continue
 		}
-		if b := n.document(c.now, c.epoch); b != nil {
-			documents[id] = b
+		if b := n.document(c.now, c.epoch); b != nil && c.nodes[n.id] == n {
+			documents[n.id] = b
 			c.stats.Pushes++
 			c.stats.Bytes += int64(len(b))
 		}
 	}
-	return documents, err
+	clear(c.outbox[len(later):])
+	c.outbox = later
+	return documents
 }
 
 func (c *core) serve(q *quota) {
@@ -282,7 +297,7 @@ func (c *core) serve(q *quota) {
 		c.stats.Grants += int64(len(c.pushes))
 		for i := range c.pushes {
 			if n := c.nodes[c.pushes[i].Node]; n != nil && n.incarnation == c.pushes[i].Incarnation {
-				n.grant(c.pushes[i].Grant)
+				n.grant(c.now, &c.pushes[i].Grant)
 			}
 		}
 	case q.lender != nil:
@@ -366,6 +381,9 @@ func (c *core) drop(key string, q *quota) {
 // next is when tick has to be called again, in ns.
 func (c *core) next() int64 {
 	next := c.swept + sweepEvery
+	if c.flushAt > 0 {
+		next = min(next, c.flushAt)
+	}
 	if len(c.plan) > 0 {
 		next = min(next, c.plan[0].due)
 	}

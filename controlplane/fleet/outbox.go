@@ -18,13 +18,32 @@ type node struct {
 	seen        int64
 	numbers     window
 	grants      map[string]fleet.Grant
+	last        map[string]int64 // rate of the last grant
 	lent        map[string]lent
 	chunks      map[string]fleet.Chunk
 	rates       map[string]fleet.Rate
 	sent        []byte // the last document
 	changed     bool
-	pushes      int64
+	due         int64    // when it is to be sent
+	outbox      *[]*node // who has something to be sent
 }
+
+// touch notes that there is something to be sent, and how long it can wait for company.
+func (n *node) touch(now, wait int64) {
+	if !n.changed {
+		n.changed, n.due = true, now+wait
+		*n.outbox = append(*n.outbox, n)
+	}
+	n.due = min(n.due, now+wait)
+}
+
+// How long a document waits: not at all where calls wait for it; where a share is taken back or renewed, longer than ledgers take
+// to answer one report or one policy, so that what several quotas say to a node goes together.
+const (
+	atOnce  = 0
+	soon    = int64(30 * time.Millisecond)
+	anytime = int64(60 * time.Millisecond)
+)
 
 // lent is tokens that are said for a while: nobody acknowledges them but by using them.
 type lent struct {
@@ -40,14 +59,22 @@ func (n *node) life(incarnation uint64) {
 	n.incarnation = incarnation
 	n.numbers = window{}
 	n.grants, n.lent, n.chunks = map[string]fleet.Grant{}, map[string]lent{}, map[string]fleet.Chunk{}
-	n.rates = map[string]fleet.Rate{}
-	n.changed = true
+	n.rates, n.last = map[string]fleet.Rate{}, map[string]int64{}
 }
 
-func (n *node) grant(g fleet.Grant) {
+// grant says a grant.
+func (n *node) grant(now int64, g *fleet.Grant) {
 	delete(n.lent, g.Key)
-	n.grants[g.Key] = g
-	n.changed = true
+	last, known := n.last[g.Key]
+	n.grants[g.Key], n.last[g.Key] = *g, g.Rate
+	switch {
+	case !known || g.Rate-last > last/10:
+		n.touch(now, atOnce)
+	case g.Ack:
+		n.touch(now, soon)
+	default:
+		n.touch(now, anytime)
+	}
 }
 
 func (n *node) lend(now int64, l fleet.Lent) {
@@ -57,20 +84,20 @@ func (n *node) lend(now int64, l fleet.Lent) {
 	}
 	delete(n.grants, l.Key)
 	n.lent[l.Key] = lent{l, now + lentFor}
-	n.changed = true
+	n.touch(now, atOnce)
 }
 
 // byToken says that a quota is lent by the token.
-func (n *node) byToken(key string, incarnation uint64) {
+func (n *node) byToken(now int64, key string, incarnation uint64) {
 	if _, ok := n.lent[key]; !ok {
 		n.lent[key] = lent{Lent: fleet.Lent{Incarnation: incarnation, Key: key}}
-		n.changed = true
+		n.touch(now, atOnce)
 	}
 }
 
-func (n *node) chunk(c fleet.Chunk) {
+func (n *node) chunk(now int64, c fleet.Chunk) {
 	n.chunks[c.Key] = c
-	n.changed = true
+	n.touch(now, atOnce)
 }
 
 // acknowledged drops a grant that the node has applied, or that a later one has replaced.
@@ -83,6 +110,7 @@ func (n *node) acknowledged(h *fleet.Holding) {
 // forget drops what is said of a quota.
 func (n *node) forget(key string) {
 	delete(n.grants, key)
+	delete(n.last, key)
 	delete(n.lent, key)
 	delete(n.chunks, key)
 	delete(n.rates, key)
@@ -114,7 +142,6 @@ func (n *node) document(now int64, epoch uint64) []byte {
 		return nil
 	}
 	n.sent = b
-	n.pushes++
 	return b
 }
 
