@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type fleetRig struct {
 	mu      sync.Mutex
 	spent   []spending
 	lose    bool
+	silent  atomic.Bool // no report arrives
 	clients []*fleettest.Client
 }
 
@@ -78,7 +80,14 @@ func (r *fleetRig) join(name string, incarnation uint64, perSecond float64) (sto
 			r.mu.Unlock()
 		}
 	}
-	c.Drop = func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.lose && time.Now().UnixNano()%3 > 0 }
+	c.Drop = func() bool {
+		if r.silent.Load() {
+			return true
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.lose && time.Now().UnixNano()%3 > 0
+	}
 	r.clients = append(r.clients, c)
 	ctx, cancel := context.WithCancel(r.t.Context())
 	done := make(chan struct{})
@@ -182,6 +191,27 @@ func TestQuotaCut(t *testing.T) {
 	if most := r.most(since); most > r.limit/2 {
 		t.Errorf("at most %d in a window, the limit is %d", most, r.limit/2)
 	}
+}
+
+// That an Envoy has accepted a configuration does not mean that its workers have it: only a report frees what it says is over.
+func TestAcceptedIsNotApplied(t *testing.T) {
+	r := newFleetRig(t, fleet.NewVolatile(true))
+	r.join("a", 1, 4000)
+	r.eventually("all of it lent", func(st Status) bool {
+		return len(st.Fleet.Quotas) == 1 && st.Fleet.Quotas[0].Granted > r.limit*8/10 && !st.Fleet.Quotas[0].Holders[0].Behind
+	})
+	r.silent.Store(true)
+	r.write(strings.Replace(shared, "6000", "3000", 1))
+	st := r.eventually("cut, pushed and accepted", func(st Status) bool {
+		q := &st.Fleet.Quotas[0]
+		shares := st.Nodes[0].Types[len(st.Nodes[0].Types)-1]
+		return q.Limit == r.limit/2 && q.Holders[0].Behind && shares.Name == "shares" && shares.Acked == shares.Sent
+	})
+	if q := st.Fleet.Quotas[0]; q.Granted <= q.Limit {
+		t.Errorf("of what was lent before the cut only %d counts, though no report has said that it is over", q.Granted)
+	}
+	r.silent.Store(false)
+	r.eventually("acknowledged", func(st Status) bool { q := st.Fleet.Quotas[0]; return q.Granted <= q.Limit })
 }
 
 func TestReportsAreChecked(t *testing.T) {
