@@ -36,18 +36,13 @@ type core struct {
 	outbox  []*node
 	flushAt int64 // when a document that waits is to be sent; 0: none does
 	pushes  []fleet.Push
-	chunks  []chunkTo // to be sent when the store knows of them
+	saved   []func() // what is to be done when the store knows of all that is dirty
 	changes []Change
 	stats   Counters
 	swept   int64
 
 	storeErr error
 	retry    int64
-}
-
-type chunkTo struct {
-	node *node
-	fleet.Chunk
 }
 
 // Counters count since the controller began.
@@ -197,7 +192,11 @@ func (c *core) draw(n *node, d *fleet.Draw) {
 	}
 	q.used = c.now
 	if chunk := q.stock.Draw(c.now, d); chunk != nil {
-		c.chunks = append(c.chunks, chunkTo{n, *chunk})
+		c.saved = append(c.saved, func() {
+			if n.incarnation == chunk.Incarnation {
+				n.chunk(c.now, *chunk)
+			}
+		})
 	}
 	c.keepStock(q)
 	c.schedule(q)
@@ -248,19 +247,18 @@ func (c *core) load(key string, otherwise int64) (v int64, kept bool) {
 }
 
 // tick does what is due, and gives the documents to send, by node. If the store fails, nothing of a stock is given that it does
-// not know of; shares go on, for they do not outlive the controller.
+// not know of, and no floor; shares go on otherwise, for they do not outlive the controller.
 func (c *core) tick() (documents map[string][]byte, err error) {
 	for len(c.plan) > 0 && c.plan[0].due <= c.now {
 		c.serve(c.plan[0])
 	}
 	c.sweep()
 	if err = c.save(); err == nil {
-		for _, to := range c.chunks {
-			if to.node.incarnation == to.Incarnation {
-				to.node.chunk(c.now, to.Chunk)
-			}
+		for _, f := range c.saved {
+			f()
 		}
-		c.chunks = c.chunks[:0]
+		clear(c.saved)
+		c.saved = c.saved[:0]
 	}
 	return c.flush(), err
 }
@@ -295,10 +293,9 @@ func (c *core) serve(q *quota) {
 		c.adaptTick(q)
 		c.pushes = q.ledger.Rebalance(c.now, c.pushes[:0])
 		c.stats.Grants += int64(len(c.pushes))
-		for i := range c.pushes {
-			if n := c.nodes[c.pushes[i].Node]; n != nil && n.incarnation == c.pushes[i].Incarnation {
-				n.grant(c.now, &c.pushes[i].Grant)
-			}
+		c.keepSeats(q)
+		for _, p := range c.pushes {
+			c.deliver(q, &p)
 		}
 	case q.lender != nil:
 		c.adaptTick(q)

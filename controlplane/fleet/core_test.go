@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -69,7 +70,13 @@ func TestNeverMoreThanTheQuota(t *testing.T) {
 func TestStormNotices(t *testing.T) {
 	for what, fault := range map[string]func(*world){
 		"a controller that believes to be the first": func(w *world) { w.core.first = true },
-		"a store that forgets":                       func(w *world) { clear(w.core.records) },
+		"a store that forgets stocks": func(w *world) {
+			for k := range w.core.records {
+				if strings.HasPrefix(k, stockRecord) {
+					delete(w.core.records, k)
+				}
+			}
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			for seed := range uint64(20) {
@@ -79,6 +86,21 @@ func TestStormNotices(t *testing.T) {
 			}
 			t.Error("not noticed")
 		})
+	}
+}
+
+// A controller that starts again does not keep back floors that nobody has: it knows who has one.
+func TestQuietAfterARestart(t *testing.T) {
+	w := newWorld(t, 2, 4)
+	w.nodes[0].demand, w.nodes[1].demand = 1500, 500
+	w.run(90 * time.Second)
+	w.start()
+	w.run(2 * time.Minute)
+	key := w.nodes[0].share.Key
+	before := w.sum(key)
+	w.run(2 * time.Minute)
+	if got := w.sum(key) - before; got < 2*60_000*93/100 || w.broken() != "" {
+		t.Errorf("%d tokens in 2 minutes, broken: %q", got, w.broken())
 	}
 }
 

@@ -64,6 +64,9 @@ func (n *node) life(incarnation uint64) {
 
 // grant says a grant.
 func (n *node) grant(now int64, g *fleet.Grant) {
+	if n.grants[g.Key].Version > g.Version {
+		return // this one had to wait for the store
+	}
 	delete(n.lent, g.Key)
 	last, known := n.last[g.Key]
 	n.grants[g.Key], n.last[g.Key] = *g, g.Rate

@@ -33,6 +33,7 @@ type quota struct {
 	at     int   // place in the schedule
 	denied int64 // calls, in sum
 	queued map[string]int64
+	seats  map[string]bool // nodes that the store knows to have a floor
 }
 
 // Of a limit with so few calls a second for each node, tokens are lent one call at a time: a share would be less than a call.
@@ -88,6 +89,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 // newLedger makes a ledger of which nothing is out but what an earlier controller may have lent. Its pool has filled since.
 func (c *core) newLedger(q *quota) *fleet.Ledger {
 	l := fleet.NewLedger(c.start, q.key, q.shared, c.params, c.epoch, c.first)
+	c.resume(q, l)
 	if before := c.now - q.shared.Window; before > c.start {
 		l.Rebalance(before, nil)
 	}
