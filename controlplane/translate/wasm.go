@@ -40,9 +40,18 @@ func (t *translator) extension() (*corev3.TypedExtensionConfig, error) {
 	return &corev3.TypedExtensionConfig{Name: FilterName, TypedConfig: filter}, nil
 }
 
+// wasm is the filter with the policy.
 func (t *translator) wasm() (*anypb.Any, error) {
 	return plugin(FilterName, t.Wasm, wrapperspb.String(string(t.Policy)))
 }
+
+// attempts is the filter in a cluster. It runs in the same VM as the other one, for all that makes a VM is the same.
+func (t *translator) attempts() (*anypb.Any, error) {
+	return plugin(AttemptName, t.Wasm, wrapperspb.String(attemptConfig))
+}
+
+// attemptConfig is filter.AttemptConfig, which this package must not import.
+const attemptConfig = `{"role":"attempt"}`
 
 // Shares is a node's shares as a resource: a plugin in the filter's VMs, which starts in each of them with every new document.
 // Requests never meet it, for its entry in the listener is disabled.

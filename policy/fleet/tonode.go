@@ -25,8 +25,8 @@ type Rate struct {
 const (
 	ReportPath     = "/v1/reports"
 	ReportType     = "application/vnd.weir.report" // of the content; no web page can send it unasked
-	ControlCluster = "weir_control" // Envoy's name for the controller
-	SharesName     = "weir.shares"  // of the resource with a [ToNode]
+	ControlCluster = "weir_control"                // Envoy's name for the controller
+	SharesName     = "weir.shares"                 // of the resource with a [ToNode]
 )
 
 const (
