@@ -146,6 +146,16 @@ func TestRamp(t *testing.T) {
 	}
 }
 
+// What a provider tells of its limit is there to see; weir does not believe it over the policy.
+func TestLearnedLimits(t *testing.T) {
+	b := newBench(t, nil)
+	b.say(fleet.FromNode{Report: b.hold(1), Learned: []fleet.Learned{{Key: b.key, Limit: 90_000, External: 5}}})
+	q := b.core.status().Quotas[0]
+	if q.Learned == nil || q.Learned.Limit != 90_000 || q.Learned.Node != "n" || q.Limit != 60_000 {
+		t.Errorf("got %+v with %+v", q, q.Learned)
+	}
+}
+
 // A message that comes twice counts once, in whatever order messages come.
 func TestMessagesCountOnce(t *testing.T) {
 	b := newBench(t, nil)

@@ -99,9 +99,14 @@ func (c *core) report(m *fleet.FromNode) (heard bool) {
 		c.stats.Twice++
 		return true
 	}
-	n.seen, n.policy = c.now, m.Policy
+	n.seen = c.now
 	for i := range m.Seen {
 		c.seen(n, &m.Seen[i])
+	}
+	for _, l := range m.Learned {
+		if q := c.quota(l.Key); q != nil {
+			q.learned = &Learned{l.Limit, l.External, n.id, c.wall}
+		}
 	}
 	for i := range m.Asks {
 		c.asks(n, &m.Asks[i])

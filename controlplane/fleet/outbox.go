@@ -14,7 +14,6 @@ import (
 type node struct {
 	id          string
 	incarnation uint64
-	policy      string // version that it says it has
 	seen        int64
 	numbers     window
 	grants      map[string]fleet.Grant

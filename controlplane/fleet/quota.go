@@ -23,17 +23,17 @@ type quota struct {
 
 	adapt *adapted // of a provider's limit that follows what it answers; nil: none
 
-	off    bool  // the policy has no such limit any more: what is out runs out, and nothing is granted
-	begun  int64 // when it was made
-	used   int64 // when a node last said anything of it
-	ends   int64 // of a stock: when it is over; 0: never
-	saved  int64 // of a stock: what the store says is left, never more than what is
-	kept   bool  // the store has a record of it
-	due    int64 // when it has to be looked at again
-	at     int   // place in the schedule
-	denied int64 // calls, in sum
-	queued map[string]int64
-	seats  map[string]bool // nodes that the store knows to have a floor
+	off     bool  // the policy has no such limit any more: what is out runs out, and nothing is granted
+	used    int64 // when a node last said anything of it
+	ends    int64 // of a stock: when it is over; 0: never
+	saved   int64 // of a stock: what the store says is left, never more than what is
+	kept    bool  // the store has a record of it
+	due     int64 // when it has to be looked at again
+	at      int   // place in the schedule
+	denied  int64 // calls, in sum
+	queued  map[string]int64
+	learned *Learned        // what the provider tells of the limit; nil: nothing so far
+	seats   map[string]bool // nodes that the store knows to have a floor
 }
 
 // Of a limit with so few calls a second for each node, tokens are lent one call at a time: a share would be less than a call.
@@ -68,7 +68,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		return nil
 	}
 	q := &quota{
-		name: n, key: key, label: label(n, e), shared: c.dir.quotaOf(m), limit: m.Limit(), begun: c.now, at: -1, queued: map[string]int64{},
+		name: n, key: key, label: label(n, e), shared: c.dir.quotaOf(m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
 	}
 	switch {
 	case m.Kind == policy.Fixed || m.Kind == policy.Stock:

@@ -36,7 +36,16 @@ type Quota struct {
 	Denied    int64    `json:"denied"` // calls
 	Queued    int64    `json:"queued"` // calls
 	Off       bool     `json:"off,omitempty"`
+	Learned   *Learned `json:"learned,omitempty"`
 	Holders   []Holder `json:"holders,omitempty"`
+}
+
+// Learned is what a provider tells of a limit in its headers.
+type Learned struct {
+	Limit    int64     `json:"limit"`
+	External int64     `json:"external"` // units that others use of it
+	Node     string    `json:"node"`     // that heard it
+	At       time.Time `json:"at"`
 }
 
 // A Holder is what a node may spend of a quota.
@@ -56,7 +65,7 @@ const maxShown = 1000
 func (c *core) status() Status {
 	s := Status{
 		Epoch: c.epoch, Learning: c.epoch > 1 && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
-		Total: len(c.quotas), Quotas: []Quota{}, Changes: slices.Clone(c.changes), Counters: c.stats,
+		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
 	}
 	all := make([]*quota, 0, len(c.quotas))
 	for _, q := range c.quotas {
@@ -74,7 +83,7 @@ func (c *core) status() Status {
 func (c *core) show(q *quota) Quota {
 	v := Quota{
 		Quota: q.label, Dimension: q.name.Dimension.String(), Window: time.Duration(q.shared.Window).String(), Policy: q.shared.Limit,
-		Limit: q.limit, Denied: q.denied, Off: q.off,
+		Limit: q.limit, Denied: q.denied, Off: q.off, Learned: q.learned,
 	}
 	for _, n := range q.queued {
 		v.Queued += n
