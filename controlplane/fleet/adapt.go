@@ -39,7 +39,7 @@ func (c *core) startAdapting(q *quota, e *policy.Entry) {
 	}
 	a := &adapted{spec: p.Adapt, ramping: p.Ramp, stepped: c.now}
 	if !p.Adapt.Off {
-		from, _ := c.load(rateRecord+q.key, int64(policy.Whole))
+		from, _ := c.load(rateRecord+q.key, int64(policy.Whole), int64(policy.Whole))
 		if q.adapt != nil && q.adapt.control != nil {
 			from = int64(q.adapt.control.Rate())
 		}

@@ -281,3 +281,42 @@ func TestPolicyChanges(t *testing.T) {
 		t.Error("the new window is not lent when the old one is over")
 	}
 }
+
+// A day's limit that is raised, taken out and put back, over a restart too, goes on with what was used of it.
+func TestStockOverPolicyChanges(t *testing.T) {
+	b := newBench(t, nil)
+	day := func(n policy.Count) {
+		b.change(func(s *policy.Spec) {
+			s.Limits.Tenant = map[string]*policy.LimitSpec{"default": {RPD: count(n), Reset: &policy.Reset{Zone: "UTC"}}}
+		})
+	}
+	name, _ := nameOf(b.policy, policy.TierTenant, "default", 5, policy.RPD, b.wall())
+	draws, given := uint64(0), int64(0)
+	draw := func(want int64) int64 {
+		draws++
+		to := b.say(fleet.FromNode{Draws: []fleet.Draw{{Key: name.String(), Number: draws, Given: given, Used: given, Want: want}}})
+		if len(to.Chunks) == 1 {
+			given = to.Chunks[0].Given
+		}
+		return given
+	}
+	if got := draw(900); got != 900 {
+		t.Fatalf("given %d of 1000", got)
+	}
+	day(2000)
+	b.change(func(s *policy.Spec) { s.Limits.Tenant = nil })
+	draw(100)
+	b.run(5 * time.Minute)
+	day(2000)
+	if got := draw(600); got != 1500 {
+		t.Errorf("given %d in all after a raise, want 1500", got)
+	}
+	b.start()
+	if got := draw(1000); got > 2000 || got < 1950 {
+		t.Errorf("given %d in all of 2000 after a restart", got)
+	}
+	day(1000)
+	if got := draw(10); got > 2000 {
+		t.Errorf("given %d more after a cut below what was used", got)
+	}
+}

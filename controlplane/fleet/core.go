@@ -209,12 +209,12 @@ func (c *core) draw(n *node, d *fleet.Draw) {
 
 const stockRecord = "stock/"
 
-// keepStock makes sure that the store never says that more is left than there is. It is told a little less, so that it need
-// not be told each time.
+// keepStock makes sure that the store never says that less was given than was. It is told a little more, so that it need not be
+// told each time.
 func (c *core) keepStock(q *quota) {
-	if left := q.stock.Left(); left < q.saved {
-		q.saved = max(left-q.limit/stockStep, 0)
-		c.keep(stockRecord+q.key, q.saved, c.wall.Add(time.Duration(q.ends-c.now)).Unix())
+	if given := q.shared.Limit - q.stock.Left(); given > q.gone {
+		q.gone = min(given+q.shared.Limit/stockStep, max(given, q.shared.Limit))
+		c.keep(stockRecord+q.key, q.gone, c.wall.Add(time.Duration(q.ends-c.now)).Unix())
 		q.kept = true
 	}
 }
@@ -241,13 +241,16 @@ func over(b []byte, wall time.Time) bool {
 	return ok && until != 0 && until < wall.Unix()
 }
 
-// load gives what was kept. Of what cannot be read nobody knows how much is left: 0.
-func (c *core) load(key string, otherwise int64) (v int64, kept bool) {
+// load gives what was kept, or else another number: absent if there is no record, or one that is over, and broken if it cannot be
+// read.
+func (c *core) load(key string, absent, broken int64) (v int64, kept bool) {
 	b, ok := c.records[key]
 	if !ok || over(b, c.wall) {
-		return otherwise, false
+		return absent, false
 	}
-	v, _, _ = decode(b)
+	if v, _, ok = decode(b); !ok {
+		return broken, true
+	}
 	return v, true
 }
 

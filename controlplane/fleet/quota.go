@@ -24,9 +24,10 @@ type quota struct {
 	adapt *adapted // of a provider's limit that follows what it answers; nil: none
 
 	off     bool  // the policy has no such limit any more: what is out runs out, and nothing is granted
+	offAt   int64 // since when
 	used    int64 // when a node last said anything of it
 	ends    int64 // of a stock: when it is over; 0: never
-	saved   int64 // of a stock: what the store says is left, never more than what is
+	gone    int64 // of a stock: what the store says is not left, never less than that
 	kept    bool  // the store has a record of it
 	due     int64 // when it has to be looked at again
 	at      int   // place in the schedule
@@ -73,8 +74,8 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 	switch {
 	case m.Kind == policy.Fixed || m.Kind == policy.Stock:
 		q.ends = c.windowEnd(n, m)
-		q.saved, q.kept = c.load(stockRecord+key, q.limit)
-		q.stock = fleet.NewStock(key, q.saved, c.params)
+		q.gone, q.kept = c.load(stockRecord+key, 0, q.limit)
+		q.stock = fleet.NewStock(key, q.limit-q.gone, c.params)
 	case byToken(m, c.connected()):
 		// Both are as if they had been there since the controller began: whoever held anything would have said so.
 		q.lender = fleet.NewLender(c.start, key, q.shared, c.params, c.first)
@@ -109,10 +110,18 @@ type place struct {
 
 func placeOf(n fleet.Name) place { return place{keyOf{n.Tier, n.Key}, n.Dimension, n.Sub} }
 
-// inTheWay says whether another quota is in the place of this one, and not over; but fixed windows follow one another.
+// inTheWay says whether another quota is in the place of this one, and not over. Fixed windows follow one another; and of a
+// stock that the policy has no more nothing can be used when its chunks are over, but what was used stays known, should the
+// policy have it again.
 func (c *core) inTheWay(n fleet.Name) bool {
 	q := c.taken[placeOf(n)]
-	return q != nil && (n.Period == 0 || q.name.Period == 0)
+	switch {
+	case q == nil || n.Period > 0 && q.name.Period > 0:
+		return false
+	case q.stock != nil && q.off:
+		return c.now-q.offAt < chunkTerm
+	}
+	return true
 }
 
 // review fits a quota to a new policy. A limit that is lower or higher applies through what lends it; one of another shape
@@ -141,10 +150,10 @@ func (c *core) review(q *quota) {
 
 // end takes back what is out of a quota, as far as nodes hear of it.
 func (c *core) end(q *quota) {
-	q.off, q.adapt = true, nil
-	if q.stock != nil {
-		q.ends = min(q.ends, c.now+chunkTerm)
+	if !q.off {
+		q.off, q.offAt = true, c.now
 	}
+	q.adapt = nil
 	c.setLimit(q)
 }
 

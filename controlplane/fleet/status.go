@@ -85,8 +85,10 @@ func (c *core) show(q *quota) Quota {
 		Quota: q.label, Dimension: q.name.Dimension.String(), Window: time.Duration(q.shared.Window).String(), Policy: q.shared.Limit,
 		Limit: q.limit, Denied: q.denied, Off: q.off, Learned: q.learned,
 	}
-	for _, n := range q.queued {
-		v.Queued += n
+	for id, waiting := range q.queued {
+		if n := c.nodes[id]; n != nil && c.now-n.seen < int64(c.params.Lease) {
+			v.Queued += waiting
+		}
 	}
 	if q.adapt != nil && q.adapt.control != nil {
 		v.Rate = float64(q.adapt.control.Rate()) / float64(policy.Whole)

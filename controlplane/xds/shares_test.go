@@ -3,6 +3,7 @@
 package xds
 
 import (
+	"fmt"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -173,5 +174,36 @@ func TestSharesOnAStreamOfTheirOwn(t *testing.T) {
 	nodes := eventually(t, s, "one", policies("n="+versionOf(t, limited(1))))
 	if len(nodes[0].Notes) > 0 {
 		t.Errorf("got %q", nodes[0].Notes)
+	}
+}
+
+// Nothing is left of streams that end while shares are pushed to them.
+func TestPushesToStreamsThatEnd(t *testing.T) {
+	s := New(Options{})
+	addr := serve(t, s)
+	s.Update(build(limited(1)))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 20_000 {
+			s.Push("n", fmt.Appendf(nil, "%d", i))
+		}
+	}()
+	const streams = 20
+	for range streams {
+		f := connect(t, addr, "n", wasm)
+		f.ask(nil)
+		f.next()
+		f.close()
+	}
+	<-done
+	eventually(t, s, "all gone", func(n []Status) bool { return len(n) == 0 && s.NodeCount() == 0 })
+	for id := range int64(streams + 1) {
+		if _, err := s.cache.GetSnapshot((&stream{id: id}).key()); err == nil {
+			t.Errorf("stream %d has a snapshot left", id)
+		}
+	}
+	if len(s.shares) > 0 {
+		t.Errorf("shares of %d nodes are left", len(s.shares))
 	}
 }

@@ -124,7 +124,14 @@ func (s *Server) set(st *stream, b *built) error {
 	if err != nil {
 		return err
 	}
-	return s.cache.SetSnapshot(context.Background(), st.key(), snap)
+	err = s.cache.SetSnapshot(context.Background(), st.key(), snap)
+	s.mu.Lock()
+	gone := s.streams[st.id] == nil
+	s.mu.Unlock()
+	if gone { // it ended meanwhile: nobody else would take this away again
+		s.cache.ClearSnapshot(st.key())
+	}
+	return err
 }
 
 // remember keeps which policy a version of the filter's configuration stands for, and forgets what cannot come up again.
