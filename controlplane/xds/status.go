@@ -101,7 +101,7 @@ func (st *stream) status() Status {
 		state := st.types[typ]
 		t := Type{Name: name(typ), Sent: state.Sent, Acked: state.Acked, NACK: state.NACK}
 		if !state.AckedAt.IsZero() {
-			t.AckedAt = &state.AckedAt
+			t.AckedAt = new(state.AckedAt) // a copy: the stream goes on
 		}
 		n.Types = append(n.Types, t)
 	}
