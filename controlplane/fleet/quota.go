@@ -27,7 +27,7 @@ type quota struct {
 	offAt   int64 // since when
 	used    int64 // when a node last said anything of it
 	ends    int64 // of a stock: when it is over; 0: never
-	gone    int64 // of a stock: what the store says is not left, never less than that
+	gone    int64 // of a stock: what the store says has been given, never less than that
 	kept    bool  // the store has a record of it
 	due     int64 // when it has to be looked at again
 	at      int   // place in the schedule

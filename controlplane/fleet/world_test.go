@@ -151,7 +151,7 @@ func newWorld(t testing.TB, seed uint64, nodes int) *world {
 	for i := range nodes {
 		n := &worldNode{offset: w.rng.Int64N(1e12), demand: 200, calls: 0.1}
 		w.nodes = append(w.nodes, n)
-		w.startNode(n, string(rune('a'+i)), 1)
+		w.startNode(n, "envoy-"+string(rune('a'+i)), 1)
 	}
 	return w
 }

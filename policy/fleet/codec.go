@@ -122,34 +122,3 @@ func (r *reader) part() (number byte, fields reader) {
 	}
 	return number, reader{b: r.take(r.uint())}
 }
-
-func checkName(s string) bool { return s != "" && len(s) <= maxName }
-
-// checkAmounts refuses what no honest peer says: an amount below zero, or so large that sums of them would not fit.
-func checkAmounts(amounts ...int64) bool {
-	for _, a := range amounts {
-		if a < 0 || a > maxUnits {
-			return false
-		}
-	}
-	return true
-}
-
-// checkSums refuses sums over a life that are below zero, or near the end of 63 bits.
-func checkSums(sums ...int64) bool {
-	for _, a := range sums {
-		if a < 0 || a > math.MaxInt64/2 {
-			return false
-		}
-	}
-	return true
-}
-
-func checkTimes(times ...int64) bool {
-	for _, t := range times {
-		if t < 0 || t > maxTime {
-			return false
-		}
-	}
-	return true
-}
