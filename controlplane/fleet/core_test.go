@@ -115,3 +115,43 @@ func TestQuiet(t *testing.T) {
 		t.Errorf("%d tokens in 3 minutes, broken: %q", got, w.broken())
 	}
 }
+
+// Who has a floor is known to the controller after the next one as well.
+func TestSeatsAreKept(t *testing.T) {
+	w := newWorld(t, 3, 4)
+	w.run(5 * time.Second)
+	for range 10 {
+		got := string(w.store.records[seatsRecord+w.nodes[0].share.Key])
+		if strings.Count(got, "envoy-") != 4 {
+			t.Fatalf("the store knows %q", got)
+		}
+		w.start()
+		w.run(20 * time.Millisecond)
+	}
+}
+
+// While the store fails nobody gets a floor or a chunk that it does not know of, and shares go on.
+func TestStoreFails(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.run(5 * time.Second)
+	used := w.sum(w.nodes[0].treeKey)
+	w.store.broken = true
+	fresh := &worldNode{demand: 500, calls: 5}
+	w.nodes = append(w.nodes, fresh)
+	w.startNode(fresh, "envoy-z", 1)
+	w.run(20 * time.Second)
+	for what, n := range map[string]*worldNode{"old": w.nodes[0], "new": fresh} {
+		rate := n.share.Terms(n.local(w.now)).Rate
+		if (rate > 0) != (what == "old") {
+			t.Errorf("the %s node has a share of %d", what, rate)
+		}
+	}
+	if got := w.sum(w.nodes[0].treeKey) - used; got > 50 {
+		t.Errorf("%d calls of the tree without the store", got)
+	}
+	w.store.broken = false
+	w.run(5 * time.Second)
+	if rate := fresh.share.Terms(fresh.local(w.now)).Rate; rate == 0 {
+		t.Error("the new node has no share when the store works again")
+	}
+}
