@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/translate"
 )
 
@@ -19,6 +20,7 @@ type Config struct {
 	XDS        net.Listener   // for Envoys
 	Status     []net.Listener // for the page, readiness and metrics
 	Listen     string         // host:port where Envoys take requests
+	Fleet      fleet.Store    // what of the fleet outlives this process; nil: nothing
 
 	WasmHash string        // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any
 	Upstream string        // host:port that takes the place of every upstream, as of a mock; empty: none

@@ -5,7 +5,8 @@
 //
 //	watch ──policy──> Server ──translate──> xds ──> Envoys
 //	                    │                    │
-//	                    └──── status page <──┘ accepted, rejected
+//	                    │  └── status page <──┘ accepted, rejected
+//	Envoys ──reports──> fleet ──shares of each Envoy──> xds
 //
 // A policy with errors changes nothing: the last good one stays, and the page says what is wrong and where.
 package controlplane

@@ -11,18 +11,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
 // handler serves the status address.
 func (s *Server) handler() http.Handler {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collector{s})
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s})
 
 	m := http.NewServeMux()
 	m.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	m.HandleFunc("GET /readyz", s.serveReady)
 	m.HandleFunc("GET /api/status", s.serveJSON)
 	m.HandleFunc("GET /{$}", s.servePage)
+	m.HandleFunc("POST "+fleet.ReportPath, s.serveReport)
 	m.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	return guard(m)
 }
@@ -32,7 +35,8 @@ func (s *Server) handler() http.Handler {
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if at != nil && RequireLoopback(at.String()) == nil && !loopbackName(r.Host) {
+		// Reports come under the cluster's name; no page can send them, see fleet.ReportType.
+		if at != nil && RequireLoopback(at.String()) == nil && !loopbackName(r.Host) && r.URL.Path != fleet.ReportPath {
 			http.Error(w, "ask for localhost or 127.0.0.1", http.StatusMisdirectedRequest)
 			return
 		}

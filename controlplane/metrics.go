@@ -36,6 +36,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for state, n := range count(st) {
 		gauge("weir_controlplane_nodes", nodes, float64(n), "state", state)
 	}
+	f := &st.Fleet
+	gauge("weir_fleet_quotas", "Quotas that somebody uses.", float64(f.Total))
+	counter("weir_fleet_reports_total", "Messages of nodes.", float64(f.Counters.Reports))
+	counter("weir_fleet_pushes_total", "Documents sent to nodes.", float64(f.Counters.Pushes))
+	counter("weir_fleet_pushed_bytes_total", "Bytes in documents sent to nodes.", float64(f.Counters.Bytes))
+	counter("weir_fleet_grants_total", "Grants of shares and tokens.", float64(f.Counters.Grants))
 	for typ, n := range c.xds.NACKs() {
 		counter("weir_controlplane_nacks_total", "Configurations that an Envoy has rejected.", float64(n), "type", typ)
 	}

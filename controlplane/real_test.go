@@ -259,7 +259,7 @@ func (r *rig) restart(t *testing.T) {
 	before := r.log.String()
 	r.start(c)
 	r.eventually("there again", func(st Status) bool {
-		return len(st.Nodes) == 1 && st.state(&st.Nodes[0]) == "current" && len(st.Nodes[0].Types) == 4
+		return len(st.Nodes) == 1 && st.state(&st.Nodes[0]) == "current" && len(st.Nodes[0].Types) == 5
 	})
 	if again := r.log.String()[len(before):]; strings.Contains(again, "type=filter") {
 		t.Errorf("the filter was sent again, though Envoy has it:\n%s", again)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/controlplane/watch"
 	"github.com/weirproxy/weir/controlplane/xds"
@@ -23,6 +24,8 @@ type Server struct {
 	config  Config
 	log     *slog.Logger
 	xds     *xds.Server
+	fleet   *fleet.Controller
+	limiter limiter // of reports
 	started time.Time
 
 	mu      sync.Mutex
@@ -47,12 +50,21 @@ func New(c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{
-		config:  c,
-		log:     c.Logger,
-		xds:     xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger}),
-		started: time.Now(),
-	}, nil
+	if c.Fleet == nil {
+		c.Fleet = fleet.NewVolatile(false)
+	}
+	s := &Server{config: c, log: c.Logger, limiter: limiter{nodes: map[string]*allowance{}}, started: time.Now()}
+	var err error
+	s.fleet, err = fleet.New(fleet.Config{
+		Store: c.Fleet, Logger: c.Logger,
+		Push:      func(node string, shares []byte) { s.xds.Push(node, shares) },
+		Connected: func() int { return s.xds.NodeCount() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Shares: s.fleet.Initial()})
+	return s, nil
 }
 
 // Run works until ctx ends, or until it cannot: then it says why. It leaves nothing behind.
@@ -61,6 +73,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	parts := []func(context.Context) error{
 		s.follow,
+		func(ctx context.Context) error { s.fleet.Run(ctx); return nil },
 		s.serveStatus,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
@@ -80,13 +93,13 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 func (s *Server) follow(ctx context.Context) error {
-	w := &watch.Watcher{Path: s.config.PolicyFile, Every: s.config.Poll, Changed: s.changed}
+	w := &watch.Watcher{Path: s.config.PolicyFile, Every: s.config.Poll, Changed: func(r *policyfile.Result, err error) { s.changed(ctx, r, err) }}
 	w.Run(ctx)
 	return nil
 }
 
 // changed takes a policy that is new, or notes what is wrong with it.
-func (s *Server) changed(r *policyfile.Result, err error) {
+func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 	if err == nil {
 		// Tried once before it goes to any node: what cannot be translated is the policy's fault like any other.
 		_, err = s.translate(r, xds.Node{Wasm: "weir-00000000.wasm"})
@@ -98,6 +111,9 @@ func (s *Server) changed(r *policyfile.Result, err error) {
 	if !s.take(r) {
 		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
 		return
+	}
+	if err := s.fleet.SetPolicy(ctx, r.Policy, r.Spec); err != nil {
+		return // it is over
 	}
 	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
 }

@@ -3,10 +3,12 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/xds"
 	"github.com/weirproxy/weir/policyfile"
 )
@@ -22,6 +24,7 @@ type Status struct {
 	Policy   *PolicyInfo  `json:"policy"` // null: none yet
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
+	Fleet    fleet.Status `json:"fleet"`
 }
 
 // PolicyInfo is about the policy that is served.
@@ -42,11 +45,17 @@ type FileProblem struct {
 // Status gives the state of everything.
 func (s *Server) Status() Status {
 	err := s.ready()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	shared, ferr := s.fleet.Status(ctx)
+	if ferr != nil {
+		s.log.Debug("fleet status", "error", ferr)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
-		Problem: s.problem, Nodes: s.xds.Nodes(),
+		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared,
 	}
 	if err != nil {
 		st.NotReady = err.Error()

@@ -27,6 +27,7 @@ type BootstrapOptions struct {
 	NodeID   string
 	Cluster  string // of nodes; default weir
 	XDSAddr  string // host:port of the control plane
+	Control  string // host:port of the control plane where it takes reports; default DefaultControl
 	WasmPath string // of the filter, as this Envoy sees it
 	CAFile   string // of trusted certificates, as this Envoy sees it; default: the control plane's
 	Form     string // ads (default): everything comes from the control plane
@@ -64,7 +65,11 @@ func bootstrap(o BootstrapOptions) (*bootstrapv3.Bootstrap, error) {
 		StatsConfig:      StatsConfig(),
 		Admin:            &bootstrapv3.Admin{Address: admin},
 	}
-	b.StaticResources.Clusters = append(b.StaticResources.Clusters, xds)
+	control, err := ControlCluster(cmp.Or(o.Control, DefaultControl))
+	if err != nil {
+		return nil, err
+	}
+	b.StaticResources.Clusters = append(b.StaticResources.Clusters, xds, control)
 	return b, b.ValidateAll()
 }
 
@@ -73,6 +78,7 @@ var bootstrapComments = Comments{
 	"$.node.metadata": "What this Envoy has on its disk. The name of the filter holds the hash of its content, and the control plane\n" +
 		"pushes no other code than this.",
 	"$.static_resources.clusters[0].typed_extension_protocol_options": "Both ends notice within half a minute when the other is gone.",
+	"$.static_resources.clusters[1]":                                  "Where the filter reports what it needs of the fleet's limits.",
 	"$.dynamic_resources.lds_config.initial_fetch_timeout": "0s: not ready before the first configuration is there, however long the control plane takes. The default, 15s,\n" +
 		"would declare an Envoy without any listener ready.",
 	"$.stats_config": "The filter puts the labels of its metrics into their names; these make labels of them again.",

@@ -35,8 +35,9 @@ func Compile(s *Spec) (*Policy, error) {
 }
 
 type compiler struct {
-	spec   *Spec
-	jitter time.Duration
+	spec       *Spec
+	jitter     time.Duration
+	everywhere string // the scope of limits that do not say it
 	problems
 }
 
@@ -69,6 +70,7 @@ func (c *compiler) compile() *Policy {
 		Log:      c.log(),
 	}
 	p.Hasher = hasherOf(p.Secret)
+	p.Fleet = c.fleet()
 	c.limits(p)
 	c.agents(p)
 	c.ratings(p)

@@ -116,8 +116,9 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 	if s.Burst != nil && s.Burst.Count == 0 && s.Burst.Share == 0 {
 		c.add(Join(path, "burst"), "write 25%", "a burst of 0 admits nothing")
 	}
-	c.oneOf(Join(path, "scope"), s.Scope, "", "node", "fleet", "central")
-	return NewLimit(s.Mode, inFlight, meters...)
+	l := NewLimit(s.Mode, inFlight, meters...)
+	l.Scope = c.scope(path, s.Scope)
+	return l
 }
 
 func (c *compiler) meter(path string, d Dimension, n int64, s *LimitSpec) MeterSpec {
@@ -166,6 +167,7 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 			}
 		}
 		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
+		m[name].Scope = c.scope(path, "")
 		m[name].relieved = relieved
 	}
 	return m

@@ -7,6 +7,7 @@ type Limit struct {
 	Meters   []Meter
 	InFlight int64 // calls; 0: no limit
 	Mode     Mode
+	Scope    Scope
 
 	print    uint64 // tells different meters apart
 	relieved bool   // a request tree's that goes on with smaller models when its retries are spent
@@ -55,5 +56,7 @@ func (l *Limit) Scale(share Share) *Limit {
 	if inFlight > 0 {
 		inFlight = part(inFlight)
 	}
-	return NewLimit(l.Mode, inFlight, meters...)
+	scaled := NewLimit(l.Mode, inFlight, meters...)
+	scaled.Scope = l.Scope
+	return scaled
 }

@@ -24,6 +24,7 @@ type Policy struct {
 	Queue     QueueRule
 	Explain   bool // callers may ask why: explain.header
 	Log       Log
+	Fleet     FleetTerms
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 	Fanout    FanoutBounds
 	Hints     HintsSpec

@@ -107,6 +107,14 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	if j := s.Fleet.Jitter; j != nil {
 		*j = min(*j, policy.Duration(10*time.Second))
 	}
+	bounded := func(d *policy.Duration, least, most time.Duration) {
+		if *d != 0 {
+			*d = min(max(*d, policy.Duration(least)), policy.Duration(most))
+		}
+	}
+	bounded(&s.Fleet.Lease, time.Second, time.Hour)
+	bounded(&s.Fleet.Forget, time.Minute, 24*time.Hour)
+	s.Fleet.Floor, s.Fleet.MaxEnvoys = min(s.Fleet.Floor, policy.Whole/2), min(s.Fleet.MaxEnvoys, 100_000)
 	if s.Body.Parse != nil {
 		*s.Body.Parse = policy.Size(rapid.Int64Range(1<<10, 64<<20).Draw(t, "parse"))
 	}

@@ -16,8 +16,10 @@ import (
 )
 
 type benchCmd struct {
-	Filter benchFilterCmd `cmd:"" help:"What the filter costs a request, beside no filter and Envoy's own limiter."`
-	Tokens benchTokensCmd `cmd:"" help:"What counting tokens takes inside Envoy, by the byte."`
+	Fleet      benchFleetCmd      `cmd:"" help:"How fast a fleet hears of a change, and what that costs the control plane."`
+	FleetServe benchFleetServeCmd `cmd:"" hidden:""`
+	Filter     benchFilterCmd     `cmd:"" help:"What the filter costs a request, beside no filter and Envoy's own limiter."`
+	Tokens     benchTokensCmd     `cmd:"" help:"What counting tokens takes inside Envoy, by the byte."`
 }
 
 type benchFilterCmd struct {

@@ -55,13 +55,14 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 }
 
 type bootstrapCmd struct {
-	Policy string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
-	Node   string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
-	XDS    string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
-	Wasm   string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
-	Form   string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
-	Admin  string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
-	Listen string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+	Policy  string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
+	Node    string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
+	XDS     string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
+	Control string `help:"Address of the control plane's status page, where the filter reports." default:"127.0.0.1:10080"`
+	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
+	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
+	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
+	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
 }
 
 // Help is shown by weir bootstrap --help.
@@ -84,12 +85,12 @@ func (c *bootstrapCmd) Run(s streams) error {
 	}
 	var out []byte
 	if c.Form == "ads" {
-		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, WasmPath: c.Wasm, Admin: c.Admin})
+		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, Control: c.Control, WasmPath: c.Wasm, Admin: c.Admin})
 	} else {
 		var pieces *translate.Pieces
 		pieces, err = translate.Fragments(translate.FragmentInput{
 			Input: translate.Input{Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: c.Listen, Wasm: c.Wasm},
-			XDS:   c.XDS, NodeID: c.Node, Admin: c.Admin,
+			XDS:   c.XDS, Control: c.Control, NodeID: c.Node, Admin: c.Admin,
 		})
 		if err == nil && c.Form == "whole" {
 			out, err = pieces.Bootstrap()

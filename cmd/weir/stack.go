@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/controlplane"
+	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/envoy"
 	"github.com/weirproxy/weir/internal/mock"
 )
@@ -83,7 +84,7 @@ func (s *stack) start(ctx context.Context, o stackOptions) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstream: s.mockAddr,
-		Logger: o.log, Ready: s.readiness,
+		Logger: o.log, Ready: s.readiness, Fleet: fleet.NewVolatile(true),
 	})
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (s *stack) startMock(ctx context.Context, o stackOptions) error {
 }
 
 func (s *stack) startEnvoy(ctx context.Context, o stackOptions, xds, wasm string) error {
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapOptions{NodeID: "local", XDSAddr: xds, WasmPath: wasm})
+	bootstrap, err := envoy.Bootstrap(envoy.BootstrapOptions{NodeID: "local", XDSAddr: xds, Control: s.status, WasmPath: wasm})
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/weirproxy/weir/envoy"
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
 // FragmentInput is what the pieces are made of. Listen of Input is needed by [Pieces.Bootstrap] only.
 type FragmentInput struct {
 	Input
 	XDS     string // host:port of the control plane
+	Control string // host:port of the control plane where it takes reports; default envoy.DefaultControl
 	NodeID  string // default weir
 	Cluster string // of nodes; default weir
 	Admin   string // host:port, for [Pieces.Bootstrap]; default 127.0.0.1:0
@@ -62,7 +64,11 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Clusters = append(p.Clusters, xds)
+	control, err := envoy.ControlCluster(cmp.Or(in.Control, envoy.DefaultControl))
+	if err != nil {
+		return nil, err
+	}
+	p.Clusters = append(p.Clusters, xds, control)
 	if p.Manager, err = t.fragmentManager(p.Host); err != nil {
 		return nil, fmt.Errorf("filter: %w", err)
 	}
@@ -79,6 +85,11 @@ func (t *translator) fragmentManager(host *routev3.VirtualHost) (*hcmv3.HttpConn
 		return nil, err
 	}
 	m.HttpFilters[0].ConfigType = discovered(filter)
+	none, err := Shares(t.Wasm, (&fleet.ToNode{}).Encode())
+	if err != nil {
+		return nil, err
+	}
+	m.HttpFilters[1].ConfigType = discovered(none.TypedConfig)
 	m.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 		Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host},
 	}}

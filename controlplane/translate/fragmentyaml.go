@@ -25,8 +25,9 @@ func (p *Pieces) YAML() ([]byte, error) {
 	}{
 		{"Into http_filters of the connection manager, before every filter that sends requests on. default_config is the\n" +
 			"policy as it is now: it limits without a control plane; without it Envoy would wait, and then answer 500.\n" +
+			"weir.shares brings this Envoy's part of the fleet's limits; no request passes it.\n" +
 			"The file has to be there when Envoy starts, or Envoy exits.",
-			&hcmv3.HttpConnectionManager{HttpFilters: p.Manager.HttpFilters[:1]}},
+			&hcmv3.HttpConnectionManager{HttpFilters: p.Manager.HttpFilters[:ownFilters]}},
 		{"Into the connection manager. What is not here has good defaults.", settings},
 		{"Into the route configuration. request_body_buffer_limit has to stay above what the filter reads of a body.",
 			&routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{p.Host}}},

@@ -39,10 +39,12 @@ func (t *translator) listener() (*listenerv3.Listener, error) {
 		return nil, err
 	}
 	h.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{ConfigSource: ads(), RouteConfigName: RouteName}}
-	h.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-		ConfigSource: ads(),
-		TypeUrls:     []string{wasmFilterType},
-	}}
+	for _, f := range h.HttpFilters[:ownFilters] {
+		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+			ConfigSource: ads(),
+			TypeUrls:     []string{wasmFilterType},
+		}}
+	}
 	return listenerOf(address, h)
 }
 
@@ -72,6 +74,9 @@ func ads() *corev3.ConfigSource {
 	}
 }
 
+// ownFilters is how many of a manager's filters are weir's: they come first.
+const ownFilters = 2
+
 // manager is all of the HTTP connection manager but where routes and the filter come from.
 func manager() (*hcmv3.HttpConnectionManager, error) {
 	// Without x-envoy-* headers the upstream learns nothing of what stands before it.
@@ -90,6 +95,8 @@ func manager() (*hcmv3.HttpConnectionManager, error) {
 		UpgradeConfigs:    []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		HttpFilters: []*hcmv3.HttpFilter{
 			{Name: FilterName},
+			// Envoy starts its plugin with each push, and takes requests past it.
+			{Name: SharesName, Disabled: true},
 			{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}},
 		},
 		// Every request gets an id, by which the filter's log line is found again, and a caller's own id stays as it is:

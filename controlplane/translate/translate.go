@@ -18,6 +18,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
 // Names of resources. Those of clusters begin with ClusterPrefix and end with the provider's.
@@ -25,6 +26,7 @@ const (
 	ListenerName  = "weir"
 	RouteName     = "weir"
 	FilterName    = "weir.policy"
+	SharesName    = fleet.SharesName
 	AttemptName   = "weir.attempt"
 	ClusterPrefix = "weir."
 	socketPrefix  = "weir-websocket."
@@ -49,8 +51,8 @@ type Set struct {
 	Listeners  []*listenerv3.Listener
 	Routes     []*routev3.RouteConfiguration
 	Clusters   []*clusterv3.Cluster
-	Extensions []*corev3.TypedExtensionConfig
-	Policy     string // version of the policy: the same for all nodes
+	Extensions []*corev3.TypedExtensionConfig // the filter's alone: a node's shares are [Shares]
+	Policy     string                         // version of the policy: the same for all nodes
 }
 
 // Resources translates a policy for one node.

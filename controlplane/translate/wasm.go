@@ -8,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -39,18 +40,33 @@ func (t *translator) extension() (*corev3.TypedExtensionConfig, error) {
 	return &corev3.TypedExtensionConfig{Name: FilterName, TypedConfig: filter}, nil
 }
 
-// wasm is the filter with the policy. It goes into the plugin's configuration and not into the VM's: a change then starts a new
-// plugin in the same VM, without compiling and without losing what the VM knows.
-func (t *translator) wasm() (*anypb.Any, error) { return t.plugin(FilterName, string(t.Policy)) }
+// wasm is the filter with the policy.
+func (t *translator) wasm() (*anypb.Any, error) {
+	return plugin(FilterName, t.Wasm, wrapperspb.String(string(t.Policy)))
+}
 
 // attempts is the filter in a cluster. It runs in the same VM as the other one, for all that makes a VM is the same.
-func (t *translator) attempts() (*anypb.Any, error) { return t.plugin(AttemptName, attemptConfig) }
+func (t *translator) attempts() (*anypb.Any, error) {
+	return plugin(AttemptName, t.Wasm, wrapperspb.String(attemptConfig))
+}
 
 // attemptConfig is filter.AttemptConfig, which this package must not import.
 const attemptConfig = `{"role":"attempt"}`
 
-func (t *translator) plugin(name, config string) (*anypb.Any, error) {
-	configuration, err := envoy.Any(wrapperspb.String(config))
+// Shares is a node's shares as a resource: a plugin in the filter's VMs, which starts in each of them with every new document.
+// Requests never meet it, for its entry in the listener is disabled.
+func Shares(wasm string, document []byte) (*corev3.TypedExtensionConfig, error) {
+	p, err := plugin(SharesName, wasm, wrapperspb.Bytes(document))
+	if err != nil {
+		return nil, err
+	}
+	return &corev3.TypedExtensionConfig{Name: SharesName, TypedConfig: p}, nil
+}
+
+func plugin(name, wasm string, config proto.Message) (*anypb.Any, error) {
+	// It goes into the plugin's configuration and not into the VM's: a change then starts a new plugin in the same
+	// VM, without compiling and without losing what the VM knows.
+	configuration, err := envoy.Any(config)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +74,7 @@ func (t *translator) plugin(name, config string) (*anypb.Any, error) {
 		Name:          name,
 		RootId:        "weir",
 		Configuration: configuration,
-		Vm:            &wasmv3.PluginConfig_VmConfig{VmConfig: t.vm()},
+		Vm:            &wasmv3.PluginConfig_VmConfig{VmConfig: vm(wasm)},
 		// The default, to fail closed, is for ever: one crash, and a worker answers 503 until Envoy is started again.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
 		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadAfter)}},
@@ -67,12 +83,12 @@ func (t *translator) plugin(name, config string) (*anypb.Any, error) {
 	}})
 }
 
-func (t *translator) vm() *wasmv3.VmConfig {
+func vm(wasm string) *wasmv3.VmConfig {
 	return &wasmv3.VmConfig{
 		VmId:    vmID,
 		Runtime: "envoy.wasm.runtime.v8",
 		Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
-			Specifier: &corev3.DataSource_Filename{Filename: t.Wasm},
+			Specifier: &corev3.DataSource_Filename{Filename: wasm},
 		}}},
 		EnvironmentVariables: &wasmv3.EnvironmentVariables{KeyValues: map[string]string{"GOMEMLIMIT": memoryLimit}},
 	}

@@ -4,6 +4,8 @@ package xds
 
 import (
 	"context"
+	"log/slog"
+	"maps"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -11,6 +13,8 @@ import (
 	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weirproxy/weir/controlplane/translate"
 )
 
 // callbacks are what go-control-plane calls, for one stream always one after another.
@@ -45,18 +49,22 @@ func (c callbacks) OnStreamDeltaResponse(id int64, _ *discoveryv3.DeltaDiscovery
 	if st == nil {
 		return
 	}
-	v := version{r.GetTypeUrl(), r.GetSystemVersionInfo()}
-	st.sent[r.GetNonce()] = v
-	delete(st.had, v.typ)
-	state := st.state(v.typ)
-	state.Sent, state.SentAt = v.version, time.Now()
-	c.log.Debug("sent", "node", st.node.ID, "type", name(v.typ), "version", v.version)
+	all := versionsOf(r)
+	st.sent[r.GetNonce()] = all
+	for _, v := range all {
+		delete(st.had, v.typ)
+		state := st.state(v.typ)
+		state.Sent, state.SentAt = v.version, time.Now()
+		c.log.Debug("sent", "node", st.node.ID, "type", name(v.typ), "version", v.version)
+	}
 }
 
 func (c callbacks) OnDeltaStreamClosed(id int64, _ *corev3.Node) {
 	c.mu.Lock()
 	st := c.streams[id]
-	delete(c.streams, id)
+	if st != nil {
+		c.leave(st)
+	}
 	c.mu.Unlock()
 	if st == nil {
 		return
@@ -65,11 +73,20 @@ func (c callbacks) OnDeltaStreamClosed(id int64, _ *corev3.Node) {
 	c.log.Info("Envoy has gone", "node", st.node.ID, "after", time.Since(st.since).Round(time.Millisecond))
 }
 
+// leave forgets a stream, and with the last one of a node its shares. Server.mu is held.
+func (s *Server) leave(st *stream) {
+	delete(s.streams, st.id)
+	if s.nodes[st.node.ID]--; s.nodes[st.node.ID] <= 0 {
+		delete(s.nodes, st.node.ID)
+		delete(s.shares, st.node.ID)
+	}
+}
+
 // connect takes up a stream, or says why it is refused.
 func (s *Server) connect(id int64, n *corev3.Node) (*stream, error) {
 	st := &stream{
 		id: id, node: nodeOf(n), since: time.Now(),
-		types: map[string]*state{}, sent: map[string]version{}, policies: map[string]string{}, had: map[string]map[string]string{},
+		types: map[string]*state{}, sent: map[string][]version{}, policies: map[string]string{}, had: map[string]map[string]string{},
 	}
 	var err error
 	if st.notes, err = st.node.check(s.wasmHash); err != nil {
@@ -80,6 +97,7 @@ func (s *Server) connect(id int64, n *corev3.Node) (*stream, error) {
 	defer s.push.Unlock()
 	s.mu.Lock()
 	s.streams[id] = st
+	s.nodes[st.node.ID]++
 	delete(s.refused, st.node.ID)
 	s.mu.Unlock()
 	s.log.Info("Envoy connected", "node", st.node.ID, "version", st.node.Version, "filter", st.node.Wasm)
@@ -94,18 +112,28 @@ func (s *Server) connect(id int64, n *corev3.Node) (*stream, error) {
 func (s *Server) answered(st *stream, r *discoveryv3.DeltaDiscoveryRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st.whole = st.whole || wholeOf(r)
 	if r.GetResponseNonce() == "" {
-		if had := r.GetInitialResourceVersions(); len(had) > 0 {
+		had := maps.Clone(r.GetInitialResourceVersions())
+		delete(had, translate.SharesName)
+		if len(had) > 0 {
 			st.had[r.GetTypeUrl()] = had
 			s.compare(st)
 		}
 		return
 	}
-	v, ok := st.sent[r.GetResponseNonce()]
+	all, ok := st.sent[r.GetResponseNonce()]
 	if !ok {
 		return
 	}
 	delete(st.sent, r.GetResponseNonce())
+	for _, v := range all {
+		s.outcome(st, v, r)
+	}
+}
+
+// outcome takes down what an Envoy made of a version. Server.mu is held.
+func (s *Server) outcome(st *stream, v version, r *discoveryv3.DeltaDiscoveryRequest) {
 	state := st.state(v.typ)
 	if e := r.GetErrorDetail(); e != nil {
 		s.nacks[name(v.typ)]++
@@ -115,7 +143,11 @@ func (s *Server) answered(st *stream, r *discoveryv3.DeltaDiscoveryRequest) {
 		return
 	}
 	state.Acked, state.AckedAt = v.version, time.Now()
-	s.log.Info("Envoy has accepted", "node", st.node.ID, "type", name(v.typ), "version", v.version, "policy", st.policies[v.version])
+	level := slog.LevelInfo
+	if v.typ == sharesType { // about once a second
+		level = slog.LevelDebug
+	}
+	s.log.Log(context.Background(), level, "Envoy has accepted", "node", st.node.ID, "type", name(v.typ), "version", v.version, "policy", st.policies[v.version])
 }
 
 // The protocol that sends everything each time is not served: it has no answer to a rejection but to send it again.

@@ -3,9 +3,11 @@
 package xds
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/envoy"
@@ -71,5 +73,39 @@ func TestRealEnvoyIsToldWhyItIsRefused(t *testing.T) {
 	})
 	if _, err := p.Listener(t.Context(), translate.ListenerName); err == nil {
 		t.Error("it listens")
+	}
+}
+
+// TestRealEnvoyTakesShares pushes shares to a real Envoy while requests pass: it takes each, the policy's filter stays as it is, and
+// no request meets the shares.
+func TestRealEnvoyTakesShares(t *testing.T) {
+	s := New(Options{})
+	addr := serve(t, s)
+	s.Update(build(limited(1)))
+	b, err := envoy.Bootstrap(envoy.BootstrapOptions{NodeID: "n", XDSAddr: addr, WasmPath: envoytest.Plugin(t)})
+	must(t, err)
+	p := envoytest.Run(t, b)
+	listener, err := p.Listener(t.Context(), translate.ListenerName)
+	must(t, err)
+	config, slowest := answeredBy(t, listener), time.Duration(0)
+	for i := range 20 {
+		before := find(eventually(t, s, "there", func(n []Status) bool { return len(n) == 1 })[0], "shares").Acked
+		at := time.Now()
+		s.Push("n", fmt.Appendf(nil, "w\x01s%d", i))
+		eventually(t, s, "taken", func(n []Status) bool {
+			st := find(n[0], "shares")
+			return st.Acked == st.Sent && st.Acked != before
+		})
+		slowest = max(slowest, time.Since(at))
+		resp, err := http.Get("http://" + listener + "/tools/x")
+		must(t, err)
+		must(t, resp.Body.Close())
+		if got := resp.Header.Values("x-standin-config"); len(got) != 1 || got[0] != config {
+			t.Fatalf("after push %d a request met %q, want %q", i, got, config)
+		}
+	}
+	t.Logf("slowest of 20 pushes: %v", slowest)
+	if n := s.NACKs(); len(n) > 0 {
+		t.Errorf("rejected: %v", n)
 	}
 }

@@ -20,30 +20,36 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/weirproxy/weir/controlplane/translate"
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
-// Build makes the configuration of a node.
+// Build makes the configuration of a node. It depends on what files the node has, and on nothing else of it.
 type Build func(Node) (*translate.Set, error)
 
 // Options says how a Server works.
 type Options struct {
 	WasmHash string       // of the filter that belongs to this control plane, at least its first 8 digits; empty: any
+	Shares   []byte       // what a node gets for its shares before a [Server.Push]; nil: a message that says nothing
 	Logger   *slog.Logger // nil: no log
 }
 
 // A Server serves configuration to Envoys.
 type Server struct {
 	wasmHash string
+	initial  []byte
 	log      *slog.Logger
 	cache    cachev3.SnapshotCache
 
 	// push is held while snapshots are made, so that none overtakes a newer one. It is taken before mu, and never by a
 	// stream that has watches: setting a snapshot may have to wait for those.
-	push  sync.Mutex
-	build Build
+	push   sync.Mutex
+	build  Build
+	built  map[files]*built  // what build has made
+	shares map[string][]byte // by node, as long as it has a stream
 
 	mu      sync.Mutex
 	streams map[int64]*stream
+	nodes   map[string]int // streams by node
 	refused map[string]*refusal
 	nacks   map[string]int64 // rejections by type
 }
@@ -53,11 +59,18 @@ func New(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Shares == nil {
+		o.Shares = (&fleet.ToNode{}).Encode()
+	}
 	return &Server{
 		wasmHash: short(o.WasmHash),
 		log:      o.Logger,
 		cache:    cachev3.NewSnapshotCache(true, cachev3.IDHash{}, cacheLog(o.Logger)),
+		initial:  o.Shares,
+		built:    map[files]*built{},
+		shares:   map[string][]byte{},
 		streams:  map[int64]*stream{},
+		nodes:    map[string]int{},
 		refused:  map[string]*refusal{},
 		nacks:    map[string]int64{},
 	}
@@ -74,7 +87,7 @@ func cacheLog(l *slog.Logger) log.Logger {
 func (s *Server) Update(build Build) {
 	s.push.Lock()
 	defer s.push.Unlock()
-	s.build = build
+	s.build, s.built = build, map[files]*built{}
 	for _, st := range s.connected() {
 		s.send(st)
 	}

@@ -49,6 +49,7 @@ var names = map[string]string{
 	resourcev3.RouteType:           "route",
 	resourcev3.ClusterType:         "cluster",
 	resourcev3.ExtensionConfigType: "filter",
+	sharesType:                     "shares",
 }
 
 func name(typ string) string {
@@ -71,6 +72,9 @@ func (s *Server) Nodes() []Status {
 	defer s.mu.Unlock()
 	nodes := s.refusals()
 	for _, st := range s.streams {
+		if !st.whole && len(st.types) > 0 {
+			continue
+		}
 		nodes = append(nodes, st.status())
 	}
 	slices.SortFunc(nodes, func(a, b Status) int {
@@ -97,7 +101,7 @@ func (st *stream) status() Status {
 		state := st.types[typ]
 		t := Type{Name: name(typ), Sent: state.Sent, Acked: state.Acked, NACK: state.NACK}
 		if !state.AckedAt.IsZero() {
-			t.AckedAt = &state.AckedAt
+			t.AckedAt = new(state.AckedAt) // a copy: the stream goes on
 		}
 		n.Types = append(n.Types, t)
 	}

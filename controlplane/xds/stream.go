@@ -24,8 +24,10 @@ type stream struct {
 	notes    []string
 	problem  string // why the newest policy could not be translated for it
 	types    map[string]*state
-	sent     map[string]version // by nonce: what waits for an answer
-	policies map[string]string  // by version of the filter's configuration: version of the policy
+	sent     map[string][]version // by nonce: what waits for an answer
+	policies map[string]string    // by version of the filter's configuration: version of the policy
+
+	whole bool // it has asked for more than shares: an Envoy with a configuration of its own has a stream for each filter
 
 	// had is what the Envoy has from an earlier stream: by type, the versions of its resources.
 	had map[string]map[string]string
@@ -62,14 +64,49 @@ func (s *Server) connected() []*stream {
 	return streams
 }
 
-// send makes a stream's configuration and hands it to the cache, which sends what is new of it. Server.push is held.
+// files are what of a node its configuration depends on.
+type files struct{ wasm, ca string }
+
+// A built is a configuration that is ready to be sent, but for the shares.
+type built struct {
+	snapshot cachev3.Snapshot
+	policy   string
+	err      error
+}
+
+// configuration gives what build makes for a node. Server.push is held.
+func (s *Server) configuration(n Node) *built {
+	key := files{n.Wasm, n.CAFile}
+	b := s.built[key]
+	if b == nil {
+		b = new(built)
+		s.built[key] = b
+		var set *translate.Set
+		if set, b.err = s.build(n); b.err != nil {
+			return b
+		}
+		var versions map[string]string
+		if versions, b.err = set.Versions(); b.err != nil {
+			return b
+		}
+		b.policy, b.snapshot = set.Policy, snapshot(set, versions)
+		b.err = b.snapshot.ConstructVersionMap()
+	}
+	return b
+}
+
+// send hands a stream's configuration to the cache, which sends what is new of it. Server.push is held.
 func (s *Server) send(st *stream) {
 	if s.build == nil {
 		return
 	}
-	set, err := s.build(st.node)
+	b := s.configuration(st.node)
+	err := b.err
 	if err == nil {
-		err = s.set(st, set)
+		s.mu.Lock()
+		st.remember(b.snapshot.GetVersion(resourcev3.ExtensionConfigType), b.policy)
+		s.mu.Unlock()
+		err = s.set(st, b)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,19 +118,20 @@ func (s *Server) send(st *stream) {
 	s.compare(st)
 }
 
-func (s *Server) set(st *stream, set *translate.Set) error {
-	versions, err := set.Versions()
+// set gives the cache a configuration with the node's shares.
+func (s *Server) set(st *stream, b *built) error {
+	snap, err := s.withShares(st.node, b)
 	if err != nil {
 		return err
 	}
+	err = s.cache.SetSnapshot(context.Background(), st.key(), snap)
 	s.mu.Lock()
-	st.remember(versions[resourcev3.ExtensionConfigType], set.Policy)
+	gone := s.streams[st.id] == nil
 	s.mu.Unlock()
-	snap := snapshot(set, versions)
-	if err := snap.ConstructVersionMap(); err != nil {
-		return err
+	if gone { // it ended meanwhile: nobody else would take this away again
+		s.cache.ClearSnapshot(st.key())
 	}
-	return s.cache.SetSnapshot(context.Background(), st.key(), snap)
+	return err
 }
 
 // remember keeps which policy a version of the filter's configuration stands for, and forgets what cannot come up again.
@@ -111,14 +149,15 @@ func (s *Server) compare(st *stream) {
 		return // nothing to send yet
 	}
 	for typ, had := range st.had {
-		if v := snap.GetVersion(typ); maps.Equal(had, snap.GetVersionMap(typ)) && st.state(typ).Acked != v {
+		v, now := snap.GetVersion(typ), maps.Clone(snap.GetVersionMap(typ))
+		delete(now, translate.SharesName) // they are of the moment
+		if maps.Equal(had, now) && st.state(typ).Acked != v {
 			*st.state(typ) = state{Sent: v, Acked: v, AckedAt: time.Now()}
 		}
 	}
 }
 
-func snapshot(set *translate.Set, versions map[string]string) *cachev3.Snapshot {
-	snap := new(cachev3.Snapshot)
+func snapshot(set *translate.Set, versions map[string]string) (snap cachev3.Snapshot) {
 	for typ, ms := range set.Types() {
 		resources := make([]types.Resource, len(ms))
 		for i, m := range ms {

@@ -10,6 +10,7 @@ import (
 	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
 	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
 	"github.com/weirproxy/weir/filter"
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
 func main() {}
@@ -34,6 +35,9 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 		state = filter.NewVM(host{})
 	}
 	config, err := proxywasm.GetPluginConfiguration()
+	if err == nil && fleet.IsToNode(config) {
+		return types.OnPluginStartStatusOK // shares of fleet-wide limits, which the filter does not apply yet
+	}
 	if err == nil {
 		p.plugin, err = state.Configure(p.id, config)
 	}

@@ -3,111 +3,122 @@
 package fleet
 
 import (
-	"bytes"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 )
 
-// MaxMessage bounds the size of a message, in bytes: 512 quotas with names of 200 bytes, and all numbers at their longest.
+// MaxMessage bounds the size of a message, in bytes: 512 quotas with all that there is to say of each, twice over.
 const MaxMessage = 256 << 10
 
 // maxName bounds names of nodes and keys, in bytes.
 const maxName = 256
 
-var errCanonical = errors.New("not in the canonical form: compact, fields in order, each once, none that is zero where it may be left out")
+// maxTime bounds times in messages, in ns: 31 days.
+const maxTime = 31 * 24 * 3600 * 1_000_000_000
 
-// A Message is what travels: a [Report], [Shares], a [Hello], or one of the messages of escrows and stocks.
-type Message interface {
-	Report | Shares | Hello | Asks | Lent | Draw | Chunk
+// A message on the wire is a mark, the version of the format, and parts, each with a number, a length and fields: numbers as
+// variable-length integers, strings with their length before them. A reader skips parts that it does not know, and fields at
+// the end of a part that it does not know; fields that are missing at the end are 0. So both sides may learn more, each at
+// its own time. The version changes only with what an older reader would misunderstand.
+const (
+	wireMark    = 'w' // no policy begins with it, so that the filter can tell them apart
+	wireVersion = 1
+)
+
+var errFormat = errors.New("not a message of this version, or not whole")
+
+func header(kind byte) []byte { return []byte{wireMark, wireVersion, kind} }
+
+// open checks the header, and gives what follows it.
+func open(b []byte, kind byte) ([]byte, error) {
+	if len(b) > MaxMessage {
+		return nil, errors.New("a message that is too long")
+	}
+	if len(b) < 3 || b[0] != wireMark || b[1] != wireVersion || b[2] != kind {
+		return nil, errFormat
+	}
+	return b[3:], nil
 }
 
-// checker is what can say whether its amounts are in bounds.
-type checker interface{ check() error }
+// A writer makes a message. The fields of a part are written after a gap for its length.
+type writer struct{ b, part []byte }
 
-// Encode gives a message as canonical JSON: there is just one encoding of each.
-func Encode[M Message](m *M) []byte {
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // there are only strings and numbers in a message
+func (w *writer) uint(n uint64) { w.part = binary.AppendUvarint(w.part, n) }
+func (w *writer) int(n int64)   { w.uint(uint64(max(n, 0))) }
+func (w *writer) text(s string) { w.uint(uint64(len(s))); w.part = append(w.part, s...) }
+func (w *writer) flag(flag bool) {
+	if flag {
+		w.uint(1)
+		return
 	}
+	w.uint(0)
+}
+func (w *writer) ints(ns ...int64) {
+	for _, n := range ns {
+		w.int(n)
+	}
+}
+
+// end ends a part.
+func (w *writer) end(number byte) {
+	w.b = binary.AppendUvarint(append(w.b, number), uint64(len(w.part)))
+	w.b = append(w.b, w.part...)
+	w.part = w.part[:0]
+}
+
+// A reader reads the fields of a part. What is wrong makes it bad, and all that it gives then is 0.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint() uint64 {
+	if len(r.b) == 0 || r.bad {
+		return 0
+	}
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+func (r *reader) int() int64 {
+	n := r.uint()
+	if n > math.MaxInt64 {
+		r.bad = true
+		return 0
+	}
+	return int64(n)
+}
+
+func (r *reader) flag() bool { return r.uint() != 0 }
+
+func (r *reader) text() string { return string(r.take(r.uint())) }
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
 	return b
 }
 
-// Decode reads what [Encode] gives, and nothing else: what is not canonical, or has an amount out of bounds, is an error.
-func Decode[M Message](b []byte) (*M, error) {
-	if len(b) > MaxMessage {
-		return nil, fmt.Errorf("a message of %d bytes, at most %d", len(b), MaxMessage)
+// part gives the next part; number is 0 at the end.
+func (r *reader) part() (number byte, fields reader) {
+	if len(r.b) == 0 || r.bad {
+		return 0, reader{}
 	}
-	m := new(M)
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(m); err != nil {
-		return nil, err
+	number = r.b[0]
+	r.b = r.b[1:]
+	if number == 0 || len(r.b) == 0 {
+		r.bad = true
+		return 0, reader{}
 	}
-	if !bytes.Equal(Encode(m), b) {
-		return nil, errCanonical
-	}
-	if c, ok := any(m).(checker); ok {
-		return m, c.check()
-	}
-	return m, nil
+	return number, reader{b: r.take(r.uint())}
 }
-
-func checkName(what, s string) error {
-	if s == "" || len(s) > maxName {
-		return fmt.Errorf("%s of %d bytes, 1 to %d", what, len(s), maxName)
-	}
-	return nil
-}
-
-// checkAmounts refuses what no honest peer says: an amount below zero, or so large that sums of them would not fit.
-func checkAmounts(amounts ...int64) error {
-	for _, a := range amounts {
-		if a < 0 || a > maxUnits {
-			return fmt.Errorf("an amount of %d, 0 to %d", a, int64(maxUnits))
-		}
-	}
-	return nil
-}
-
-// checkSums refuses sums over a life that are below zero, or near the end of 63 bits.
-func checkSums(sums ...int64) error {
-	for _, a := range sums {
-		if a < 0 || a > math.MaxInt64/2 {
-			return fmt.Errorf("a sum of %d", a)
-		}
-	}
-	return nil
-}
-
-func (r *Report) check() error {
-	errs := []error{checkName("a node", r.Node)}
-	seen := map[string]bool{}
-	for _, h := range r.Holdings {
-		errs = append(errs, checkName("a key", h.Key), checkAmounts(h.Demand, h.Rate, h.Cap, h.Remembered, h.Floor), checkSums(h.Returned, h.Spent))
-		if seen[h.Key] {
-			errs = append(errs, fmt.Errorf("key %q twice", h.Key))
-		}
-		seen[h.Key] = true
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Shares) check() error {
-	var errs []error
-	for _, g := range s.Grants {
-		errs = append(errs, checkName("a key", g.Key), checkAmounts(g.Rate, g.Burst, g.Cap, g.Floor, g.Tokens))
-		if g.Lease < 0 || g.Forget < 0 || g.Lease > maxTime || g.Forget > maxTime {
-			errs = append(errs, fmt.Errorf("a lease of %d ns and %d more", g.Lease, g.Forget))
-		}
-		if g.Floor > g.Rate {
-			errs = append(errs, fmt.Errorf("a floor of %d above a rate of %d", g.Floor, g.Rate))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// maxTime bounds times in messages, in ns: 31 days.
-const maxTime = 31 * 24 * 3600 * 1_000_000_000

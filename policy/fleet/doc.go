@@ -58,6 +58,17 @@
 // Rates and caps are granted apart: the rate moves in a round trip, so what leaves one node's ring can be admitted by another
 // at once; the caps follow as the rings age. With one figure for both a share would need a window to move.
 //
+// # On the wire
+//
+// A node posts a [FromNode] to ReportPath, over the cluster ControlCluster. The answer is 204, or 200 with a [Hello]: then it
+// calls [Node.Hello], and reports at once. All grants come in the filter configuration SharesName, a [ToNode] in a
+// google.protobuf.BytesValue; nothing in it counts twice, so whoever starts with it may take all of it.
+//
+// Quotas are named by the bytes of a [Name]. A quota that refills is reported as a [Holding] at first, with version 0 and its
+// demand. A [Grant] in answer makes it a [Share]; a [Lent], with or without ids, makes it one for a [Borrower] until a Grant
+// comes. Limits of fixed windows and of trees are stocks: for these a node makes a [Stash] and draws. Calls in flight are not
+// shared.
+//
 // # What it takes for granted
 //
 // Clocks differ in rate by at most a part in a thousand. At most one controller grants at a time, and its epoch is greater

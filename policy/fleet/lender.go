@@ -18,6 +18,7 @@ import (
 type Lender struct {
 	key    string
 	quota  Quota
+	whole  Quota // as it was at first
 	params Params
 	closed int64 // until then nothing is lent: loans of an earlier controller may be out
 
@@ -53,7 +54,7 @@ type loan struct {
 // earlier one may have lent is over, and has left the window; nor does it save up before that, for the quota's own bucket
 // may have been full when those loans were used.
 func NewLender(now int64, key string, q Quota, p Params, first bool) *Lender {
-	l := &Lender{key: key, quota: q, params: p, at: now, ring: newRing(now, q.Window, q.Memory), loans: map[loanKey]*loan{}}
+	l := &Lender{key: key, quota: q, whole: q, params: p, at: now, ring: newRing(now, q.Window, q.Memory), loans: map[loanKey]*loan{}}
 	if !first {
 		l.closed = now + p.outlast(p.loanTerm())
 		l.at = l.closed
@@ -63,6 +64,22 @@ func NewLender(now int64, key string, q Quota, p Params, first bool) *Lender {
 	}
 	return l
 }
+
+// SetLimit changes the limit; the burst stays the same number of seconds. What is lent stays lent.
+func (l *Lender) SetLimit(now, limit int64) {
+	l.advance(now)
+	l.quota.Limit, l.quota.Burst = limit, max(l.whole.burstOf(limit), min(limit, 1))
+	l.advance(now)
+}
+
+// Empty says whether nothing is lent, nor asked for, nor has been within a window.
+func (l *Lender) Empty(now int64) bool {
+	l.advance(now)
+	return len(l.loans) == 0 && l.ring.sum == 0
+}
+
+// Lent is how many units are lent.
+func (l *Lender) Lent() int64 { return l.lent }
 
 // Hear takes in what a node says.
 func (l *Lender) Hear(now int64, m *Asks) {

@@ -27,3 +27,6 @@ func (l *Ledger) States(now int64) (states []NodeState) {
 	}
 	return states
 }
+
+// Empty says whether no node holds anything, nor has within a window.
+func (l *Ledger) Empty() bool { return len(l.peers) == 0 }

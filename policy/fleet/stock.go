@@ -2,7 +2,11 @@
 
 package fleet
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Stock is the controller's side of what does not refill: a day's quota, a tree's budget. It gives nodes chunks, and what
 // it has given is gone until a node proves that it has not used it: a node that crashes takes one chunk with it. Counts in
@@ -33,6 +37,24 @@ func NewStock(key string, left int64, p Params) *Stock {
 
 // Left is what has been given to nobody.
 func (s *Stock) Left() int64 { return s.left }
+
+// Add makes the stock larger, or smaller: then what nodes have may be more than there is, and they get no more until it is not.
+func (s *Stock) Add(units int64) { s.left += units }
+
+// A Holder is what a node has of a stock.
+type Holder struct {
+	Node        string
+	Given, Used int64 // units, in this life of the node
+}
+
+// Holders are the nodes that have been given something, by name.
+func (s *Stock) Holders() (all []Holder) {
+	for name, n := range s.nodes {
+		at, _ := slices.BinarySearchFunc(all, name, func(h Holder, name string) int { return strings.Compare(h.Node, name) })
+		all = slices.Insert(all, at, Holder{name, n.given - n.returned, n.used})
+	}
+	return all
+}
 
 // Draw answers what a node says; nil if it is old news.
 func (s *Stock) Draw(now int64, d *Draw) *Chunk {

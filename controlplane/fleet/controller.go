@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/fleet"
+)
+
+// Config says how a Controller works.
+type Config struct {
+	Store     Store
+	Clock     Clock                            // nil: this machine's
+	Push      func(node string, shares []byte) // sends a node its document; it must not wait for the node
+	Connected func() int                       // how many nodes there are
+	Logger    *slog.Logger                     // nil: no log
+}
+
+// A Controller shares quotas out. Its methods may be called by anybody at any time.
+type Controller struct {
+	config Config
+	core   *core // belongs to Run
+	calls  chan func()
+	gone   chan struct{} // closed when Run has ended
+	failed string        // the last error of the store; belongs to Run
+}
+
+// ErrGone says that the controller has ended.
+var ErrGone = errors.New("fleet: the controller has ended")
+
+// New makes a controller, whose epoch begins now: no other must work on the same store.
+func New(c Config) (*Controller, error) {
+	if c.Clock == nil {
+		c.Clock = NewClock()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	k, err := newCore(c.Clock.Now(), c.Clock.Wall(), c.Store, c.Logger, c.Connected)
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{config: c, core: k, calls: make(chan func(), 256), gone: make(chan struct{})}, nil
+}
+
+// Epoch is the controller's.
+func (c *Controller) Epoch() uint64 { return c.core.epoch }
+
+// Initial is what a node gets before there is anything to say to it: it tells which controller this is.
+func (c *Controller) Initial() []byte {
+	return (&fleet.ToNode{Shares: fleet.Shares{Epoch: c.core.epoch}}).Encode()
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) {
+	defer close(c.gone)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-c.calls:
+			f()
+		case <-timer.C:
+		}
+		c.drain()
+		c.tick()
+		timer.Reset(max(time.Duration(c.core.next()-c.config.Clock.Now()), time.Millisecond))
+	}
+}
+
+// drain takes all that has come by now, so that one look at the quotas does for all of it.
+func (c *Controller) drain() {
+	for range cap(c.calls) {
+		select {
+		case f := <-c.calls:
+			f()
+		default:
+			return
+		}
+	}
+}
+
+func (c *Controller) tick() {
+	c.core.at(c.config.Clock.Now(), c.config.Clock.Wall())
+	documents, err := c.core.tick()
+	c.note(err)
+	for id, b := range documents {
+		c.config.Push(id, b)
+	}
+}
+
+// note logs that the store fails, once, and that it works again.
+func (c *Controller) note(err error) {
+	now := ""
+	if err != nil {
+		now = err.Error()
+	}
+	switch {
+	case now == c.failed:
+	case now != "":
+		c.config.Logger.Error("the store fails: nothing more is given of stocks until it works again", "error", now)
+	default:
+		c.config.Logger.Info("the store works again")
+	}
+	c.failed = now
+}
+
+// do has Run do something, and waits for it.
+func (c *Controller) do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	call := func() {
+		c.core.at(c.config.Clock.Now(), c.config.Clock.Wall())
+		f()
+		close(done)
+	}
+	select {
+	case c.calls <- call:
+	case <-c.gone:
+		return ErrGone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-c.gone:
+		return ErrGone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// SetPolicy puts a policy in force.
+func (c *Controller) SetPolicy(ctx context.Context, p *policy.Policy, spec *policy.Spec) error {
+	return c.do(ctx, func() { c.core.setPolicy(p, spec) })
+}
+
+// Report takes in a message. hello: the node has to be told of this controller.
+func (c *Controller) Report(ctx context.Context, m *fleet.FromNode) (hello bool, err error) {
+	err = c.do(ctx, func() { hello = !c.core.report(m) })
+	return hello, err
+}
+
+// Status gives the state of everything.
+func (c *Controller) Status(ctx context.Context) (s Status, err error) {
+	err = c.do(ctx, func() { s = c.core.status(); s.Store = c.failed })
+	return s, err
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// Status is what there is to see.
+type Status struct {
+	Epoch    uint64   `json:"epoch"`
+	Learning bool     `json:"learning"` // an earlier controller's leases may still run
+	Store    string   `json:"store_error,omitempty"`
+	Nodes    int      `json:"nodes"`        // that report
+	Total    int      `json:"quotas_total"` // Quotas has no more than maxShown
+	Quotas   []Quota  `json:"quotas"`
+	Changes  []Change `json:"changes"` // of providers' rates, the newest last
+	Counters Counters `json:"counters"`
+}
+
+// A Quota is one that somebody uses.
+type Quota struct {
+	Quota     string   `json:"quota"`
+	Dimension string   `json:"dimension"`
+	Window    string   `json:"window"`
+	Kind      string   `json:"kind"`   // shares, tokens or stock
+	Policy    int64    `json:"policy"` // the limit that the policy says
+	Limit     int64    `json:"limit"`  // in force
+	Rate      float64  `json:"rate,omitempty"`
+	Granted   int64    `json:"granted"` // units per window that nodes may spend; of a stock, units that they have
+	Left      *int64   `json:"left,omitempty"`
+	Denied    int64    `json:"denied"` // calls
+	Queued    int64    `json:"queued"` // calls
+	Off       bool     `json:"off,omitempty"`
+	Learned   *Learned `json:"learned,omitempty"`
+	Holders   []Holder `json:"holders,omitempty"`
+}
+
+// Learned is what a provider tells of a limit in its headers.
+type Learned struct {
+	Limit    int64     `json:"limit"`
+	External int64     `json:"external"` // units that others use of it
+	Node     string    `json:"node"`     // that heard it
+	At       time.Time `json:"at"`
+}
+
+// A Holder is what a node may spend of a quota.
+type Holder struct {
+	Node   string `json:"node"`
+	Demand int64  `json:"demand,omitempty"` // units per window
+	Share  int64  `json:"share"`            // units per window it may spend; of a stock, units it was given
+	Window int64  `json:"window,omitempty"` // most units of a window that count as its own
+	Used   int64  `json:"used,omitempty"`   // of a stock
+	Silent bool   `json:"silent,omitempty"`
+	Behind bool   `json:"behind,omitempty"` // it has not acknowledged its newest grant
+}
+
+// maxShown bounds the quotas of a status.
+const maxShown = 1000
+
+func (c *core) status() Status {
+	s := Status{
+		Epoch: c.epoch, Learning: c.epoch > 1 && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
+		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
+	}
+	all := make([]*quota, 0, len(c.quotas))
+	for _, q := range c.quotas {
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b *quota) int {
+		return cmp.Or(-cmp.Compare(a.name.Tier, b.name.Tier), cmp.Compare(a.label, b.label), cmp.Compare(a.name.Dimension, b.name.Dimension), cmp.Compare(a.key, b.key))
+	})
+	for _, q := range all[:min(len(all), maxShown)] {
+		s.Quotas = append(s.Quotas, c.show(q))
+	}
+	return s
+}
+
+func (c *core) show(q *quota) Quota {
+	v := Quota{
+		Quota: q.label, Dimension: q.name.Dimension.String(), Window: time.Duration(q.shared.Window).String(), Policy: q.shared.Limit,
+		Limit: q.limit, Denied: q.denied, Off: q.off, Learned: q.learned,
+	}
+	for id, waiting := range q.queued {
+		if n := c.nodes[id]; n != nil && c.now-n.seen < int64(c.params.Lease) {
+			v.Queued += waiting
+		}
+	}
+	if q.adapt != nil && q.adapt.control != nil {
+		v.Rate = float64(q.adapt.control.Rate()) / float64(policy.Whole)
+	}
+	switch {
+	case q.ledger != nil:
+		v.Kind = "shares"
+		for _, s := range q.ledger.States(c.now) {
+			v.Granted += s.Rate
+			v.Holders = append(v.Holders, Holder{s.Node, s.Demand, s.Rate, s.Window, 0, s.Silent, s.Behind})
+		}
+	case q.lender != nil:
+		v.Kind, v.Granted = "tokens", q.lender.Lent()
+	case q.stock != nil:
+		v.Kind, v.Left = "stock", new(int64)
+		*v.Left = max(q.stock.Left(), 0)
+		for _, h := range q.stock.Holders() {
+			v.Granted += h.Given
+			v.Holders = append(v.Holders, Holder{Node: h.Node, Share: h.Given, Used: h.Used})
+		}
+	}
+	return v
+}
