@@ -17,6 +17,9 @@ tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
 SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
+# policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
+PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo test check race bench tokens-report fuzz soak vuln clean
 
@@ -35,7 +38,7 @@ test: $(BINARY) $(ENVOY) $(CLIENTS) build/weir-trap.wasm ## all tests, with a re
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 8s), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	go vet ./...
+	go vet $(PRINTF) ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
 	go vet $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go run $(STATICCHECK) ./...

@@ -9,9 +9,9 @@ var anthropicSpeech = speech{
 	path:        "/v1/messages",
 	credentials: []string{"x-api-key", "authorization", "api-key", "x-goog-api-key"},
 	voice:       anthropicVoice,
-	endpoints: append(append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: "/messages/count_tokens", api: Requests}, {suffix: "/messages", api: Messages}, {suffix: "/models", api: Requests},
-	}, vertexEndpoints...), bedrockEndpoints...),
+	}, vertexEndpoints, bedrockEndpoints),
 	readable: []string{"/models", "/messages/batches", "/files"},
 }
 

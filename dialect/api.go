@@ -31,15 +31,15 @@ type speech struct {
 	readable    []string   // paths under which all that only reads or cancels is known to be free
 }
 
-var speeches = [numDialects]speech{
+var speeches = [numDialects]*speech{
 	Generic:   {name: "generic", credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"}},
-	OpenAI:    openAISpeech,
-	Anthropic: anthropicSpeech,
-	Gemini:    geminiSpeech,
-	Bedrock:   bedrockSpeech,
-	Cohere:    cohereSpeech,
-	Mistral:   mistralSpeech,
-	Ollama:    ollamaSpeech,
+	OpenAI:    &openAISpeech,
+	Anthropic: &anthropicSpeech,
+	Gemini:    &geminiSpeech,
+	Bedrock:   &bedrockSpeech,
+	Cohere:    &cohereSpeech,
+	Mistral:   &mistralSpeech,
+	Ollama:    &ollamaSpeech,
 }
 
 func (d Dialect) String() string {
@@ -108,19 +108,19 @@ type form struct {
 	event    func(a *Answer, e jsonwalk.Value) // reads an event of a stream
 }
 
-var forms = [numAPIs]form{
+var forms = [numAPIs]*form{
 	Unrecognised: {name: "unrecognised"},
 	Requests:     {name: "requests"},
-	Chat:         chatForm,
-	Responses:    responsesForm,
-	Completions:  completionsForm,
-	Embeddings:   embeddingsForm,
-	Messages:     messagesForm,
-	Generate:     generateForm, EmbedContent: embedContentForm,
-	Converse: converseForm, Invoke: invokeForm,
-	CohereChat: cohereChatForm, CohereEmbed: cohereEmbedForm, Rerank: rerankForm,
-	FIM:        fimForm,
-	OllamaChat: ollamaChatForm, OllamaGenerate: ollamaGenerateForm, OllamaEmbed: ollamaEmbedForm,
+	Chat:         &chatForm,
+	Responses:    &responsesForm,
+	Completions:  &completionsForm,
+	Embeddings:   &embeddingsForm,
+	Messages:     &messagesForm,
+	Generate:     &generateForm, EmbedContent: &embedContentForm,
+	Converse: &converseForm, Invoke: &invokeForm,
+	CohereChat: &cohereChatForm, CohereEmbed: &cohereEmbedForm, Rerank: &rerankForm,
+	FIM:        &fimForm,
+	OllamaChat: &ollamaChatForm, OllamaGenerate: &ollamaGenerateForm, OllamaEmbed: &ollamaEmbedForm,
 }
 
 func (a API) String() string {

@@ -76,6 +76,7 @@ func unfolded(raw string) encoded {
 	if strings.IndexByte(head, '\\') < 0 {
 		return encoded(raw)
 	}
-	head = strings.NewReplacer(`\/`, "/", `\n`, "", `\r`, "").Replace(head)
-	return encoded(head)
+	head = strings.ReplaceAll(head, `\/`, "/")
+	head = strings.ReplaceAll(head, `\n`, "")
+	return encoded(strings.ReplaceAll(head, `\r`, ""))
 }

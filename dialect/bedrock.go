@@ -9,7 +9,7 @@ var bedrockSpeech = speech{
 	path:        "/model/anthropic.claude/converse",
 	credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"},
 	voice:       bedrockVoice,
-	endpoints:   append(bedrockEndpoints, openAIEndpoints...),
+	endpoints:   joined(bedrockEndpoints, openAIEndpoints),
 	readable:    []string{"/foundation-models", "/inference-profiles", "/async-invoke"},
 }
 

@@ -13,10 +13,10 @@ var cohereSpeech = speech{
 	path:        "/v2/chat",
 	credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"},
 	voice:       cohereVoice,
-	endpoints: append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: "/chat", api: CohereChat}, {suffix: "/embed", api: CohereEmbed}, {suffix: "/rerank", api: Rerank},
 		{suffix: "/tokenize", api: Requests}, {suffix: "/detokenize", api: Requests}, {suffix: "/check-api-key", api: Requests},
-	}, openAIEndpoints...),
+	}, openAIEndpoints),
 	readable: []string{"/models", "/datasets", "/embed-jobs"},
 }
 

@@ -14,13 +14,13 @@ var geminiSpeech = speech{
 	credentials: []string{"x-goog-api-key", "authorization", "x-api-key", "api-key"},
 	queryKey:    "key",
 	voice:       geminiVoice,
-	endpoints: append(append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: ":generatecontent", api: Generate, marker: "/"},
 		{suffix: ":streamgeneratecontent", api: Generate, marker: "/", stream: true},
 		{suffix: ":embedcontent", api: EmbedContent, marker: "/"},
 		{suffix: ":batchembedcontents", api: EmbedContent, marker: "/"},
 		{suffix: ":counttokens", api: Requests}, {suffix: ":computetokens", api: Requests}, {suffix: "/files", api: Requests},
-	}, openAIEndpoints...), vertexEndpoints...),
+	}, openAIEndpoints, vertexEndpoints),
 	readable: []string{"/models", "/files", "/cachedcontents", "/operations", "/batches"},
 }
 

@@ -64,6 +64,8 @@ func InjectHint(api API, body []byte, text string) []byte {
 }
 
 // Quote writes a JSON string. Control characters are left out.
+//
+//go:noinline
 func Quote(text string) string {
 	b := append(make([]byte, 0, len(text)+2), '"')
 	for _, c := range []byte(text) {
@@ -122,6 +124,7 @@ func (e *editor) add(member string) []byte {
 	return join(e.body[:e.at+1], member, rest)
 }
 
+//go:noinline
 func join(parts ...string) (b []byte) {
 	n := 0
 	for _, p := range parts {

@@ -8,11 +8,11 @@ var mistralSpeech = speech{
 	path:        "/v1/chat/completions",
 	credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"},
 	voice:       openAIVoice,
-	endpoints: append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: "/fim/completions", api: FIM}, {suffix: "/agents/completions", api: Chat},
 		{suffix: "/moderations", api: Requests}, {suffix: "/classifications", api: Requests},
 		{suffix: "/files", api: Requests},
-	}, openAIEndpoints...),
+	}, openAIEndpoints),
 	readable: []string{"/models", "/files", "/batch/jobs"},
 }
 

@@ -9,11 +9,11 @@ var ollamaSpeech = speech{
 	path:        "/api/chat",
 	credentials: []string{"authorization", "x-api-key", "api-key", "x-goog-api-key"},
 	voice:       ollamaVoice,
-	endpoints: append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: "/api/chat", api: OllamaChat}, {suffix: "/api/generate", api: OllamaGenerate},
 		{suffix: "/api/embed", api: OllamaEmbed}, {suffix: "/api/embeddings", api: OllamaEmbed}, {suffix: "/api/show", api: Requests},
 		{suffix: "/api/pull", api: Requests}, {suffix: "/api/push", api: Requests}, {suffix: "/api/copy", api: Requests}, {suffix: "/api/create", api: Requests},
-	}, openAIEndpoints...),
+	}, openAIEndpoints),
 	readable: []string{"/models", "/api/tags", "/api/ps", "/api/version", "/api/delete", "/api/blobs"},
 }
 

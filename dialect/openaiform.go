@@ -13,10 +13,10 @@ var openAISpeech = speech{
 	path:        "/v1/chat/completions",
 	voice:       openAIVoice,
 	credentials: []string{"authorization", "api-key", "x-api-key", "x-goog-api-key"},
-	endpoints: append([]endpoint{
+	endpoints: joined([]endpoint{
 		{suffix: "/responses/input_tokens", api: Requests}, {suffix: "/moderations", api: Requests},
 		{suffix: "/files", api: Requests}, {suffix: "/models", api: Requests},
-	}, openAIEndpoints...),
+	}, openAIEndpoints),
 	readable: []string{"/models", "/files", "/batches", "/responses", "/chat/completions"},
 }
 

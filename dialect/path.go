@@ -16,6 +16,16 @@ type endpoint struct {
 	stream bool   // the path says that the answer is a stream
 }
 
+// joined is not inlined: the compiler would write it out for each dialect.
+//
+//go:noinline
+func joined(lists ...[]endpoint) (all []endpoint) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
 // A Call is what method and path of a request say.
 type Call struct {
 	API    API

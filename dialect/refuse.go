@@ -55,6 +55,7 @@ func (d Dialect) Refuse(r *Refusal) Reply {
 	return p
 }
 
+//go:noinline
 func (p *Reply) add(name, value string) { p.Headers = append(p.Headers, [2]string{name, value}) }
 
 func (r *Refusal) mayRetry() bool {
@@ -101,10 +102,21 @@ func (v voice) limitHeaders(p *Reply, r *Refusal) {
 		prefix := "anthropic-ratelimit-" + anthropicUnits[r.Dimension.Unit()] + "-"
 		p.add(prefix+"limit", limit)
 		p.add(prefix+"remaining", left)
-		p.add(prefix+"reset", r.Now.Add(r.Wait).UTC().Format(time.RFC3339))
+		p.add(prefix+"reset", timestamp(r.Now.Add(r.Wait).UTC()))
 	}
 }
 
-var anthropicUnits = map[policy.Unit]string{
+// timestamp writes a time of UTC as RFC 3339. (Time.Format can write all else, too, which is 30 KB of WebAssembly.)
+func timestamp(t time.Time) string {
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b := strconv.AppendInt(nil, int64(year), 10)
+	for i, n := range [...]int{int(month), day, hour, minute, second} {
+		b = append(b, "--T::"[i], byte('0'+n/10), byte('0'+n%10))
+	}
+	return string(append(b, 'Z'))
+}
+
+var anthropicUnits = [policy.Spend + 1]string{
 	policy.Requests: "requests", policy.Tokens: "tokens", policy.InputTokens: "input-tokens", policy.OutputTokens: "output-tokens",
 }

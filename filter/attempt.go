@@ -121,7 +121,7 @@ func (a *Attempt) ResponseHeaders() Action {
 		return Continue
 	}
 	now := h.Now()
-	v := feedback.Classify(feedback.Reply{Status: s.attempts.status, Headers: headers, Wall: h.Wall().UnixNano()})
+	v := feedback.Classify(feedback.Reply{Status: s.attempts.status, Headers: headers, Wall: h.Wall()})
 	s.attempts.verdict = v
 	if s.pool != nil && v.Told {
 		s.pool.refused(a.vm, now, s.reservation.At(), v, false)

@@ -3,7 +3,7 @@
 package filter
 
 import (
-	"encoding/hex"
+	"strconv"
 
 	"github.com/weirproxy/weir/policy"
 )
@@ -15,12 +15,8 @@ const branchHeader = "x-weir-reservation"
 // more is left for it; then it is a request like any other.
 func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) bool {
 	name, n := s.headerOf(branchHeader)
-	var id policy.FanoutID
-	joined := n == 1 && !s.isRetry() && len(name) == hex.EncodedLen(len(id))
-	if joined {
-		_, err := hex.Decode(id[:], []byte(name))
-		joined = err == nil && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)
-	}
+	id, ok := fanoutID(name)
+	joined := ok && n == 1 && !s.isRetry() && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)
 	m := &s.vm.metrics
 	if joined {
 		s.vm.count(&m.joined, metricBranches, "source", "reservation")
@@ -28,4 +24,19 @@ func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) 
 		s.vm.count(&m.unjoined, metricBranches, "source", "limits")
 	}
 	return joined
+}
+
+// fanoutID reads the 32 hex digits of a fan-out.
+func fanoutID(name string) (id policy.FanoutID, ok bool) {
+	if len(name) != 2*len(id) {
+		return id, false
+	}
+	for i := range id {
+		b, err := strconv.ParseUint(name[2*i:2*i+2], 16, 8)
+		if err != nil {
+			return id, false
+		}
+		id[i] = byte(b)
+	}
+	return id, true
 }

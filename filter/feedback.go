@@ -22,7 +22,7 @@ func (s *Stream) hear(headers [][2]string) {
 	now := s.vm.host.Now()
 	if now-s.pool.learned >= int64(time.Second) {
 		s.pool.learned = now
-		r.Wall = s.vm.host.Wall().UnixNano()
+		r.Wall = s.vm.host.Wall()
 		s.pool.learn(s.vm, now, r)
 	}
 	if s.status < 400 {
@@ -32,7 +32,7 @@ func (s *Stream) hear(headers [][2]string) {
 		s.heard = s.attempts.verdict
 		return
 	}
-	r.Wall = s.vm.host.Wall().UnixNano()
+	r.Wall = s.vm.host.Wall()
 	if s.heard = feedback.Classify(r); s.heard.Told {
 		s.pool.refused(s.vm, now, s.reservation.At(), s.heard, false)
 	}
@@ -56,7 +56,7 @@ func (s *Stream) heed() {
 		return
 	}
 	now := s.vm.host.Now()
-	v := feedback.Classify(feedback.Reply{Status: s.status, Headers: s.refusal, Body: body, Wall: s.vm.host.Wall().UnixNano()})
+	v := feedback.Classify(feedback.Reply{Status: s.status, Headers: s.refusal, Body: body, Wall: s.vm.host.Wall()})
 	s.vm.countRefusal(v.Class)
 	if v.Told && s.heard.Told && v.Wait == s.heard.Wait {
 		v.Told, v.Wait = v.Class == feedback.Exhausted, 0 // it is closed for that already

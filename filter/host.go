@@ -13,8 +13,8 @@ import (
 type Host interface {
 	policy.Store // shared data
 
-	Now() int64      // ns of a monotonic clock that all VMs of the process share
-	Wall() time.Time // for what callers are told, and for windows that begin at midnight
+	Now() int64  // ns of a monotonic clock that all VMs of the process share
+	Wall() int64 // ns since 1970, for what callers are told, and for windows that begin at midnight
 
 	RequestHeaders() [][2]string
 	SetRequestHeader(name, value string)

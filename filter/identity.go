@@ -182,16 +182,27 @@ func (a *asker) keyed(key string) string {
 }
 
 // parameter is a query parameter; "" if it is not there, or there twice.
-func parameter(path, name string) string {
+func parameter(path, name string) (value string) {
 	if name == "" {
 		return ""
 	}
 	_, query, _ := strings.Cut(path, "?")
-	q, err := url.ParseQuery(query)
-	if err != nil || len(q[name]) != 1 {
+	n := 0
+	for pair := range strings.SplitSeq(query, "&") {
+		k, v, _ := strings.Cut(pair, "=")
+		k, err := url.QueryUnescape(k)
+		v, err2 := url.QueryUnescape(v)
+		if err != nil || err2 != nil || strings.Contains(pair, ";") {
+			return ""
+		}
+		if k == name {
+			value, n = v, n+1
+		}
+	}
+	if n != 1 {
 		return ""
 	}
-	return q[name][0]
+	return value
 }
 
 // credential drops the scheme of a bearer token, which may be in any case. Of a request that is signed in AWS's way the

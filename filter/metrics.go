@@ -102,6 +102,9 @@ func (v *VM) countRetry() {
 	v.metrics.retries.pending++
 }
 
+// newMetric is not inlined: it would be in all that counts, and runs once for each metric.
+//
+//go:noinline
 func (v *VM) newMetric(name string) *Metric {
 	m := &Metric{Name: name}
 	v.metrics.all = append(v.metrics.all, m)

@@ -23,7 +23,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 	}
 	s.phase, s.verdict = refused, policy.Admit
 	s.logged.refusal = *r
-	p := s.dialect.Refuse(&dialect.Refusal{Refusal: *r, API: s.call.API, RetryAfter: retryAfter(r), Now: s.vm.host.Wall(), Detail: detail})
+	p := s.dialect.Refuse(&dialect.Refusal{Refusal: *r, API: s.call.API, RetryAfter: retryAfter(r), Now: time.Unix(0, s.vm.host.Wall()), Detail: detail})
 	if s.method == "HEAD" {
 		p.Body = nil
 	}

@@ -3,12 +3,12 @@
 package filter
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/brief"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -75,7 +75,7 @@ func (v *VM) Tick(p *Plugin) {
 	}
 	if now-v.told >= tellEvery {
 		v.told = now
-		v.ledger.SetWall(now, v.host.Wall().UnixNano())
+		v.ledger.SetWall(now, v.host.Wall())
 		v.adaptGates(now)
 		v.flush()
 	}
@@ -105,7 +105,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			v.report("configure", r)
-			p, err = nil, fmt.Errorf("panic: %v", r)
+			p, err = nil, brief.Errorf("panic: %v", r)
 		}
 	}()
 	if string(config) == AttemptConfig {
@@ -121,7 +121,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		return nil, err
 	}
 	compiled.Since = v.host.Now()
-	v.ledger.SetWall(compiled.Since, v.host.Wall().UnixNano())
+	v.ledger.SetWall(compiled.Since, v.host.Wall())
 	p = &Plugin{
 		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
 		yielding: lowestYielding(compiled),
@@ -130,13 +130,13 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)
 		if !ok {
-			return nil, fmt.Errorf("unknown dialect %q", pr.Dialect)
+			return nil, brief.Errorf("unknown dialect %q", pr.Dialect)
 		}
 		p.providers[pr] = d
 		p.split(pr)
 	}
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
-		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
+		return nil, brief.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
 	p.baggage = usesBaggage(&compiled.Who)
 	p.makePools()
@@ -160,7 +160,7 @@ func (v *VM) guard(callback string) {
 // report counts and logs a panic. It must not panic itself.
 func (v *VM) report(callback string, r any) {
 	defer func() { _ = recover() }()
-	v.host.Log(Error, fmt.Sprintf("weir: panic in %s: %v", callback, r))
+	v.host.Log(Error, brief.Sprintf("weir: panic in %s: %v", callback, r))
 	v.host.Add(&Metric{Name: metricPanics + ".callback." + callback}, 1)
 }
 

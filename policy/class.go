@@ -4,10 +4,12 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weirproxy/weir/policy/brief"
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // OnLimit is what becomes of a request that a limit refuses for now.
@@ -71,7 +73,7 @@ func (c *compiler) classes(p *Policy) {
 		}
 		return float64(c.spec.Classes[name].Share) * 100 / float64(Whole)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(b), rank(a)) })
+	stable.Sort(names, func(a, b *string) bool { return rank(*a) > rank(*b) })
 	sum := Share(0)
 	for _, name := range names {
 		s, path := c.spec.Classes[name], Join("classes", name)
@@ -109,7 +111,7 @@ func (c *compiler) weight(path string, s *ClassSpec) int64 {
 	weighted := c.spec.Queue.Order == "weighted"
 	switch {
 	case s.Weight > maxWeight:
-		c.add(Join(path, "weight"), "write the ratio in small numbers, such as 3", "%d is more than %d", s.Weight, maxWeight)
+		c.add(Join(path, "weight"), "write the ratio in small numbers, such as 3", "%d is more than %d", int64(s.Weight), maxWeight)
 	case s.Weight > 0 && !weighted:
 		c.add(Join(path, "weight"), "write queue: {order: weighted}, or leave it out", "only a weighted queue has weights")
 	case s.Aging > 0 && weighted:
@@ -144,7 +146,7 @@ func (c *compiler) onLimit(path, word string) OnLimit {
 
 func (c *compiler) routes(p *Policy) {
 	for i, s := range c.spec.Routes {
-		path := fmt.Sprintf("routes[%d]", i)
+		path := brief.Sprintf("routes[%d]", i)
 		if !strings.HasPrefix(s.Match.Path, "/") {
 			c.add(Join(Join(path, "match"), "path"), "write a path such as /openai/v1/embeddings, with * for anything", "%q is no path", s.Match.Path)
 		}
@@ -169,15 +171,14 @@ func (p *Policy) classNamed(name string) int {
 // caller that is not trusted may name a class below the one that it would have without its word, base, and no other.
 func (p *Policy) ClassOf(path, named, base string, trusted bool) (index int, class Class) {
 	r, routed := p.routes.Lookup(path)
-	index = p.classNamed(base)
+	if index = p.classNamed(base); index < 0 {
+		index = len(p.Classes) - 1
+	}
 	if claimed := p.classNamed(named); claimed >= 0 && (trusted || claimed > index) {
 		index = claimed
 	}
 	if routed && r.class >= 0 {
 		index = r.class
-	}
-	if index < 0 {
-		index = len(p.Classes) - 1
 	}
 	class = p.Classes[index]
 	if routed && r.says {

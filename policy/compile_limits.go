@@ -100,7 +100,7 @@ func (c *compiler) limit(path string, s *LimitSpec) *Limit {
 			continue
 		}
 		if *n < 1 || *n > MaxUnits {
-			c.add(field, "write 1 or more, or leave it out for no limit", "%d is not between 1 and %d", *n, int64(MaxUnits))
+			c.add(field, "write 1 or more, or leave it out for no limit", "%d is not between 1 and %d", int64(*n), int64(MaxUnits))
 			continue
 		}
 		if Dimension(d) == InFlight {
@@ -160,7 +160,7 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 			n Count
 		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, retries}} {
 			if b.n > MaxUnits {
-				c.add(Join(path, b.d.String()), "write less", "%d is more than %d", b.n, int64(MaxUnits))
+				c.add(Join(path, b.d.String()), "write less", "%d is more than %d", int64(b.n), int64(MaxUnits))
 			} else if b.n > 0 {
 				meters = append(meters, NewMeter(MeterSpec{Dimension: b.d, Kind: Stock, Limit: int64(b.n), Window: ttl}))
 			}

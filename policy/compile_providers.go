@@ -4,10 +4,13 @@ package policy
 
 import (
 	"cmp"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // Dialects that providers may speak. A dialect that weir does not know yet is refused rather than passed unlimited.
@@ -44,7 +47,7 @@ func (c *compiler) providers(p *Policy) {
 		c.models(p, pr, Join(path, "models"), s.Models)
 		p.Providers = append(p.Providers, pr)
 	}
-	slices.SortStableFunc(p.Providers, func(a, b *Provider) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) })
+	stable.Sort(p.Providers, func(a, b **Provider) bool { return len((*a).Prefix) > len((*b).Prefix) })
 }
 
 func (c *compiler) prefix(path, name, prefix string) string {
@@ -78,15 +81,33 @@ func (c *compiler) upstream(path string, s *ProviderSpec) {
 	if s.Upstream == "" {
 		return
 	}
-	if u, err := url.Parse(s.Upstream); err != nil || !goodUpstream(u) {
+	if !goodUpstream(s.Upstream) {
 		c.add(Join(path, "upstream"), "write https://api.openai.com", "%q is no http or https address", s.Upstream)
 	}
 }
 
-func goodUpstream(u *url.URL) bool {
-	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
-	return err == nil && port > 0 && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-		u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.User == nil
+// goodUpstream says whether s is scheme, host, and maybe a port and a path. (url.Parse is 30 KB of WebAssembly.)
+func goodUpstream(s string) bool {
+	scheme, rest, _ := strings.Cut(s, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	_, err := url.PathUnescape(path)
+	if scheme = strings.ToLower(scheme); err != nil || scheme != "http" && scheme != "https" || strings.ContainsAny(path, "?#") || !Printable(s) {
+		return false
+	}
+	if !strings.HasPrefix(host, "[") {
+		name, port, _ := strings.Cut(host, ":")
+		return name != "" && strings.Trim(name, hostBytes) == "" && goodPort(port)
+	}
+	address, port, closed := strings.Cut(host[1:], "]")
+	_, err = netip.ParseAddr(address)
+	return err == nil && closed && (port == "" || port[0] == ':' && goodPort(port[1:])) && strings.Contains(address, ":")
+}
+
+const hostBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
+func goodPort(port string) bool {
+	n, err := strconv.ParseUint(cmp.Or(port, "80"), 10, 16)
+	return err == nil && n > 0
 }
 
 func (c *compiler) models(p *Policy, pr *Provider, path string, specs map[string]*LimitSpec) {

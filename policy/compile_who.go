@@ -3,9 +3,10 @@
 package policy
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // Trust says whose identity headers are believed.
@@ -52,7 +53,7 @@ func (c *compiler) trust() (t Trust) {
 			t.Nets = append(t.Nets, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
 			continue
 		}
-		c.add(fmt.Sprintf("trust[%d]", i), "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all",
+		c.add(brief.Sprintf("trust[%d]", i), "write a URI such as spiffe://mesh/agents/*, a network such as 10.0.0.0/8, or all",
 			"%q is no URI and no network", s)
 	}
 	return t
@@ -88,7 +89,7 @@ func (c *compiler) who() WhoSpec {
 			*t.sources = t.otherwise
 		}
 		for i, s := range *t.sources {
-			path := fmt.Sprintf("%s[%d]", t.path, i)
+			path := brief.Sprintf("%s[%d]", t.path, i)
 			c.source(path, s)
 			if s.Kind == FromDefault && i < len(*t.sources)-1 {
 				c.add(path, "put default last", "nothing after default %s is ever asked", s.Arg)
@@ -128,31 +129,32 @@ var families = []string{"o200k", "cl100k", "claude", "claude-4.7", "claude-2", "
 
 // defaultFamilies says which tokenizer counts which model if the policy does not say. A model may have its vendor before
 // its name, as resellers and Bedrock write it. Of gpt-4 and before only these have the older vocabulary.
-var defaultFamilies = map[string]string{
-	"gpt-*": "o200k", "chatgpt-*": "o200k", "o1*": "o200k", "o3*": "o200k", "o4*": "o200k", "codex-*": "o200k", "openai*gpt-*": "o200k",
-	"gpt-4": "cl100k", "gpt-4-*": "cl100k", "gpt-3.5*": "cl100k", "text-embedding-*": "cl100k",
-	"*claude*": "claude", "*claude-opus-4-7*": "claude-4.7", "*claude-opus-4-8*": "claude-4.7", "*claude-opus-4.7*": "claude-4.7", "*claude-opus-4.8*": "claude-4.7",
-	"*claude-opus-5*": "claude-4.7", "*claude-sonnet-5*": "claude-4.7", "*claude-haiku-5*": "claude-4.7", "*claude-fable-5*": "claude-4.7",
-	"*claude-1*": "claude-2", "*claude-2*": "claude-2", "*claude-v2*": "claude-2", "*claude-instant*": "claude-2",
-	"*gemini*": "gemini", "*gemma*": "gemini", "*llama*": "llama", "*Llama*": "llama", "*qwen*": "qwen", "*Qwen*": "qwen", "qwq*": "qwen",
-	"*deepseek*": "deepseek", "*DeepSeek*": "deepseek", "*mistral*": "mistral", "*Mistral*": "mistral", "ministral*": "mistral",
-	"codestral*": "mistral", "magistral*": "mistral", "devstral*": "mistral", "pixtral*": "mistral",
+var defaultFamilies = [...][2]string{
+	{"gpt-*", "o200k"}, {"chatgpt-*", "o200k"}, {"o1*", "o200k"}, {"o3*", "o200k"}, {"o4*", "o200k"}, {"codex-*", "o200k"}, {"openai*gpt-*", "o200k"},
+	{"gpt-4", "cl100k"}, {"gpt-4-*", "cl100k"}, {"gpt-3.5*", "cl100k"}, {"text-embedding-*", "cl100k"},
+	{"*claude*", "claude"}, {"*claude-opus-4-7*", "claude-4.7"}, {"*claude-opus-4-8*", "claude-4.7"}, {"*claude-opus-4.7*", "claude-4.7"}, {"*claude-opus-4.8*", "claude-4.7"},
+	{"*claude-opus-5*", "claude-4.7"}, {"*claude-sonnet-5*", "claude-4.7"}, {"*claude-haiku-5*", "claude-4.7"}, {"*claude-fable-5*", "claude-4.7"},
+	{"*claude-1*", "claude-2"}, {"*claude-2*", "claude-2"}, {"*claude-v2*", "claude-2"}, {"*claude-instant*", "claude-2"},
+	{"*gemini*", "gemini"}, {"*gemma*", "gemini"}, {"*llama*", "llama"}, {"*Llama*", "llama"}, {"*qwen*", "qwen"}, {"*Qwen*", "qwen"}, {"qwq*", "qwen"},
+	{"*deepseek*", "deepseek"}, {"*DeepSeek*", "deepseek"}, {"*mistral*", "mistral"}, {"*Mistral*", "mistral"}, {"ministral*", "mistral"},
+	{"codestral*", "mistral"}, {"magistral*", "mistral"}, {"devstral*", "mistral"}, {"pixtral*", "mistral"},
 	// These have the name, but not the vocabulary, which a build may count exactly.
-	"*mixtral*": "other", "*Mixtral*": "other", "*mistral-7b*": "other", "*Mistral-7B*": "other", "*mistral-large-24*": "other", "codestral-2405*": "other",
-	"*qwen3.*": "other", "*Qwen3.*": "other", "*deepseek-v2*": "other", "*DeepSeek-V2*": "other", "*deepseek-coder*": "other", "*DeepSeek-Coder*": "other",
-	"*distill-qwen*": "other", "*Distill-Qwen*": "other", "*distill-llama*": "llama", "*Distill-Llama*": "llama",
-	"*": "other",
+	{"*mixtral*", "other"}, {"*Mixtral*", "other"}, {"*mistral-7b*", "other"}, {"*Mistral-7B*", "other"}, {"*mistral-large-24*", "other"}, {"codestral-2405*", "other"},
+	{"*qwen3.*", "other"}, {"*Qwen3.*", "other"}, {"*deepseek-v2*", "other"}, {"*DeepSeek-V2*", "other"}, {"*deepseek-coder*", "other"}, {"*DeepSeek-Coder*", "other"},
+	{"*distill-qwen*", "other"}, {"*Distill-Qwen*", "other"}, {"*distill-llama*", "llama"}, {"*Distill-Llama*", "llama"},
+	{"*", "other"},
 }
 
 func (c *compiler) families() (p Patterns[string]) {
-	for _, m := range []map[string]string{defaultFamilies, c.spec.Families} {
-		for _, pattern := range sortedKeys(m) {
-			name := c.oneOf(Join("families", pattern), m[pattern], "other", families...)
-			if pattern == defaultName {
-				pattern = "*"
-			}
-			p.Add(pattern, name)
+	for _, f := range defaultFamilies {
+		p.Add(f[0], f[1])
+	}
+	for _, pattern := range sortedKeys(c.spec.Families) {
+		name := c.oneOf(Join("families", pattern), c.spec.Families[pattern], "other", families...)
+		if pattern == defaultName {
+			pattern = "*"
 		}
+		p.Add(pattern, name)
 	}
 	return p
 }

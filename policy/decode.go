@@ -4,10 +4,10 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/weirproxy/weir/policy/brief"
 	"github.com/weirproxy/weir/policy/jsonwalk"
 )
 
@@ -18,7 +18,7 @@ import (
 func Decode(data []byte) (*Spec, error) {
 	text := string(data)
 	if at := jsonwalk.Invalid(text); at >= 0 {
-		return nil, fmt.Errorf("policy: no JSON from byte %d on", at)
+		return nil, brief.Errorf("policy: no JSON from byte %d on", at)
 	}
 	v := jsonwalk.Parse(text)
 	if !v.IsObject() {
@@ -26,7 +26,7 @@ func Decode(data []byte) (*Spec, error) {
 	}
 	s := new(Spec)
 	if err := decode("", v, s); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+		return nil, brief.Errorf("policy: %v", err)
 	}
 	return s, nil
 }
@@ -121,6 +121,8 @@ func decodeObject(path string, v jsonwalk.Value, fields []field) (err error) {
 }
 
 // valid is a string as encoding/json reads it: each byte that is no UTF-8 becomes U+FFFD.
+//
+//go:noinline
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -128,6 +130,9 @@ func valid(s string) string {
 	return string([]rune(s))
 }
 
+// wrongKind is not inlined, and neither is valid: they are in seven places, and none of them is in a hurry.
+//
+//go:noinline
 func wrongKind(path string, v jsonwalk.Value, want string) error {
 	return &FieldError{Path: path, Problem: "is " + kindNames[v.Type()], Hint: "write " + want}
 }

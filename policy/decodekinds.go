@@ -25,18 +25,26 @@ func named[T any](m *map[string]T) mapOf[T] { return mapOf[T]{m} }
 
 func (o mapOf[T]) null() { *o.m = nil }
 
-func (o mapOf[T]) decode(path string, v jsonwalk.Value) (err error) {
-	if !v.IsObject() {
-		return wrongKind(path, v, "an object")
-	}
+func (o mapOf[T]) decode(path string, v jsonwalk.Value) error {
 	if *o.m == nil {
 		*o.m = map[string]T{}
 	}
+	return decodeMembers(path, v, func(path, key string, v jsonwalk.Value) error {
+		var item T
+		err := decode(path, v, &item)
+		(*o.m)[key] = item
+		return err
+	})
+}
+
+// decodeMembers is the part of mapOf that is the same for all types, which the filter has in it once.
+func decodeMembers(path string, v jsonwalk.Value, member func(path, key string, v jsonwalk.Value) error) (err error) {
+	if !v.IsObject() {
+		return wrongKind(path, v, "an object")
+	}
 	v.ForEach(func(key string, v jsonwalk.Value) bool {
 		key = valid(key)
-		var item T
-		err = decode(Join(path, key), v, &item)
-		(*o.m)[key] = item
+		err = member(Join(path, key), key, v)
 		return err == nil
 	})
 	return err
@@ -49,15 +57,22 @@ func list[T any](l *[]T) listOf[T] { return listOf[T]{l} }
 
 func (o listOf[T]) null() { *o.l = nil }
 
-func (o listOf[T]) decode(path string, v jsonwalk.Value) (err error) {
+func (o listOf[T]) decode(path string, v jsonwalk.Value) error {
+	*o.l = []T{}
+	return decodeItems(path, v, func(v jsonwalk.Value) error {
+		var item T
+		err := decode(path, v, &item)
+		*o.l = append(*o.l, item)
+		return err
+	})
+}
+
+func decodeItems(path string, v jsonwalk.Value, item func(jsonwalk.Value) error) (err error) {
 	if !v.IsArray() {
 		return wrongKind(path, v, "a list")
 	}
-	*o.l = []T{}
 	v.ForEach(func(_ string, v jsonwalk.Value) bool {
-		var item T
-		err = decode(path, v, &item)
-		*o.l = append(*o.l, item)
+		err = item(v)
 		return err == nil
 	})
 	return err

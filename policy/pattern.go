@@ -11,36 +11,65 @@ import (
 // Patterns maps names to values. In a pattern * stands for any characters. A name's own entry comes first, then the
 // pattern with the most characters besides *.
 type Patterns[V any] struct {
-	exact map[string]V
-	globs []glob[V]
-}
-
-type glob[V any] struct {
-	pattern string
-	value   V
+	index  patterns
+	values []V
 }
 
 // Add adds an entry, or replaces the one with the same pattern.
 func (p *Patterns[V]) Add(pattern string, v V) {
+	if at := p.index.add(pattern, len(p.values)); at < len(p.values) {
+		p.values[at] = v
+	} else {
+		p.values = append(p.values, v)
+	}
+}
+
+// Values are those of all entries.
+func (p *Patterns[V]) Values() []V { return slices.Clone(p.values) }
+
+// Len is the number of entries.
+func (p *Patterns[V]) Len() int { return len(p.values) }
+
+// Lookup finds the value for a name; false if nothing matches.
+func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
+	at := p.index.lookup(name)
+	if at < 0 {
+		return v, false
+	}
+	return p.values[at], true
+}
+
+// patterns is the part of Patterns that is the same for all types of values, which the filter has in it once.
+type patterns struct {
+	exact map[string]int
+	globs []glob
+}
+
+type glob struct {
+	pattern string
+	at      int // of its value
+}
+
+// add gives the place of a pattern's value: where it is already, or else next.
+func (p *patterns) add(pattern string, next int) int {
 	if !strings.Contains(pattern, "*") {
+		if at, ok := p.exact[pattern]; ok {
+			return at
+		}
 		if p.exact == nil {
-			p.exact = map[string]V{}
+			p.exact = map[string]int{}
 		}
-		p.exact[pattern] = v
-		return
+		p.exact[pattern] = next
+		return next
 	}
-	at := 0 // moved up by hand: slices.SortFunc is 30 KB of WebAssembly for each type that it is used with
-	for ; at < len(p.globs); at++ {
-		switch g := &p.globs[at]; {
-		case g.pattern == pattern:
-			g.value = v
-			return
-		case moreSpecific(pattern, g.pattern):
-			p.globs = slices.Insert(p.globs, at, glob[V]{pattern, v})
-			return
+	i := 0
+	for ; i < len(p.globs) && !moreSpecific(pattern, p.globs[i].pattern); i++ {
+		if p.globs[i].pattern == pattern {
+			return p.globs[i].at
 		}
 	}
-	p.globs = append(p.globs, glob[V]{pattern, v})
+	p.globs = slices.Insert(p.globs, i, glob{pattern, next})
+	return next
 }
 
 // moreSpecific says whether pattern a is looked at before b.
@@ -48,33 +77,19 @@ func moreSpecific(a, b string) bool {
 	return cmp.Or(cmp.Compare(literals(b), literals(a)), cmp.Compare(a, b)) < 0
 }
 
-// Values are those of all entries.
-func (p *Patterns[V]) Values() (all []V) {
-	for _, v := range p.exact {
-		all = append(all, v)
-	}
-	for _, g := range p.globs {
-		all = append(all, g.value)
-	}
-	return all
-}
-
-// Len is the number of entries.
-func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
-
 func literals(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 
-// Lookup finds the value for a name; false if nothing matches.
-func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
-	if v, ok = p.exact[name]; ok {
-		return v, true
+// lookup gives the place of the value for a name, -1 if nothing matches.
+func (p *patterns) lookup(name string) int {
+	if at, ok := p.exact[name]; ok {
+		return at
 	}
-	for _, g := range p.globs {
-		if matchGlob(g.pattern, name) {
-			return g.value, true
+	for i := range p.globs {
+		if matchGlob(p.globs[i].pattern, name) {
+			return p.globs[i].at
 		}
 	}
-	return v, false
+	return -1
 }
 
 // matchGlob says whether name matches pattern, in time linear in the name for each * of the pattern.

@@ -3,10 +3,11 @@
 package policy
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // A Reset says when a provider's days and months begin: written as a time zone, and a time of day if it is not midnight, such
@@ -22,21 +23,31 @@ func (r *Reset) UnmarshalText(b []byte) error {
 	fields := strings.Fields(string(b))
 	*r = Reset{}
 	for i, f := range fields {
-		clock, err := time.Parse("15:04", f)
 		switch {
 		case i == 0:
 			r.Zone = f
-		case i == 1 && err == nil:
-			r.Anchor = time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute
+		case i == 1 && r.clock(f):
 		case i == len(fields)-1 && r.shifts(f):
 		default:
-			return fmt.Errorf("%q is no reset: write a time zone such as America/Los_Angeles, or UTC 04:00", b)
+			return brief.Errorf("%q is no reset: write a time zone such as America/Los_Angeles, or UTC 04:00", b)
 		}
 	}
 	if r.Zone == "" {
-		return fmt.Errorf("%q is no reset: write a time zone such as America/Los_Angeles", b)
+		return brief.Errorf("%q is no reset: write a time zone such as America/Los_Angeles", b)
 	}
 	return nil
+}
+
+// clock reads a time of day, 4:00 or 04:00.
+func (r *Reset) clock(s string) bool {
+	hour, minute, _ := strings.Cut(s, ":")
+	h, err := strconv.ParseUint(hour, 10, 8)
+	m, err2 := strconv.ParseUint(minute, 10, 8)
+	if err != nil || err2 != nil || len(hour) > 2 || len(minute) != 2 || h > 23 || m > 59 {
+		return false
+	}
+	r.Anchor = time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	return true
 }
 
 // shifts reads pairs of seconds since 1970 and seconds east of UTC, 1762074000=-28800, joined by commas.
@@ -57,11 +68,12 @@ func (r *Reset) shifts(s string) bool {
 func (r Reset) MarshalText() ([]byte, error) {
 	b := []byte(r.Zone)
 	if r.Anchor > 0 {
-		b = fmt.Appendf(b, " %02d:%02d", r.Anchor/time.Hour, r.Anchor%time.Hour/time.Minute)
+		b = append(b, time.Time{}.Add(r.Anchor).Format(" 15:04")...)
 	}
 	for i, s := range r.Shifts {
 		b = append(b, " ,"[min(i, 1)])
-		b = fmt.Appendf(b, "%d=%d", s[0], s[1])
+		b = append(strconv.AppendInt(b, s[0], 10), '=')
+		b = strconv.AppendInt(b, s[1], 10)
 	}
 	return b, nil
 }

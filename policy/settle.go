@@ -3,8 +3,7 @@
 package policy
 
 import (
-	"cmp"
-	"slices"
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // A settlement makes one reservation count as what was used, on one bucket.
@@ -71,8 +70,8 @@ func (l *Ledger) Flush(now int64) {
 	if len(l.later) == 0 {
 		return
 	}
-	slices.SortStableFunc(l.later, func(a, b settlement) int {
-		return cmp.Or(cmp.Compare(a.step.Key, b.step.Key), cmp.Compare(a.step.Tier, b.step.Tier))
+	stable.Sort(l.later, func(a, b *settlement) bool {
+		return a.step.Key < b.step.Key || a.step.Key == b.step.Key && a.step.Tier < b.step.Tier
 	})
 	for rest := l.later; len(rest) > 0; {
 		n := 1

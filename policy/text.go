@@ -3,10 +3,11 @@
 package policy
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // The types below are values as policies write them. Each reads and writes its text form, in YAML and in JSON alike.
@@ -26,10 +27,10 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	}
 	rest, err2 := time.ParseDuration(s)
 	if err != nil || err2 != nil || strings.HasPrefix(s, "+") {
-		return fmt.Errorf("%q is no duration: write 500ms, 15s, 30m, 1h or 7d", b)
+		return brief.Errorf("%q is no duration: write 500ms, 15s, 30m, 1h or 7d", b)
 	}
 	if rest < 0 || days > 3650 || rest > 3650*24*time.Hour {
-		return fmt.Errorf("%q: a duration lies between 0 and 3650d", b)
+		return brief.Errorf("%q: a duration lies between 0 and 3650d", b)
 	}
 	*d = Duration(time.Duration(days)*24*time.Hour + rest)
 	return nil
@@ -58,7 +59,7 @@ func (z *Size) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no size: write 65536, 64KiB or 1MiB", b)
+	return brief.Errorf("%q is no size: write 65536, 64KiB or 1MiB", b)
 }
 
 // MarshalText writes the size in bytes.
@@ -69,7 +70,7 @@ func (s *Share) UnmarshalText(b []byte) error {
 	head, ok := strings.CutSuffix(string(b), "%")
 	f, err := strconv.ParseFloat(head, 64)
 	if !ok || err != nil || f > 100 || strings.Trim(head, "0123456789.") != "" {
-		return fmt.Errorf("%q is no share: write 20%%, at most 100%%", b)
+		return brief.Errorf("%q is no share: write 20%%, at most 100%%", b)
 	}
 	*s = Share(f*float64(Whole)/100 + 0.5)
 	return nil
@@ -99,7 +100,7 @@ func (c Count) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 	if err != nil || n < 0 || strings.Trim(s, "0123456789_") != "" || strings.Contains("_"+s+"_", "__") {
-		return 0, fmt.Errorf("%q is no count: write a whole number such as 30_000", s)
+		return 0, brief.Errorf("%q is no count: write a whole number such as 30_000", s)
 	}
 	return n, nil
 }
@@ -121,7 +122,7 @@ func (w *Window) UnmarshalText(b []byte) error {
 	}
 	var d Duration
 	if err := d.UnmarshalText(b); err != nil || d < Duration(time.Millisecond) || time.Duration(d) > MaxWindow {
-		return fmt.Errorf("%q is no window: write sliding, continuous, fixed, subwindows, or a length of 1ms to 31d", b)
+		return brief.Errorf("%q is no window: write sliding, continuous, fixed, subwindows, or a length of 1ms to 31d", b)
 	}
 	*w = Window{Length: d}
 	return nil
@@ -148,7 +149,7 @@ func (u *Burst) UnmarshalText(b []byte) error {
 		return u.Share.UnmarshalText(b)
 	}
 	if err := u.Count.UnmarshalText(b); err != nil {
-		return fmt.Errorf("%q is no burst: write a number such as 5_000, or a share such as 25%%", b)
+		return brief.Errorf("%q is no burst: write a number such as 5_000, or a share such as 25%%", b)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ type Growth struct {
 func (g *Growth) UnmarshalText(b []byte) error {
 	share, per, ok := strings.Cut(string(b), "/")
 	if !ok || g.Share.UnmarshalText([]byte(share)) != nil || g.Per.UnmarshalText([]byte(per)) != nil || g.Per == 0 {
-		return fmt.Errorf("%q is no growth: write 5%%/30s", b)
+		return brief.Errorf("%q is no growth: write 5%%/30s", b)
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func (m *Mode) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no mode: write enforce, shadow or off", b)
+	return brief.Errorf("%q is no mode: write enforce, shadow or off", b)
 }
 
 // MarshalText writes the mode.

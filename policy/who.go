@@ -3,8 +3,9 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // A SourceKind is where a tier's key may come from.
@@ -55,7 +56,7 @@ func (s *Source) UnmarshalText(b []byte) error {
 		*s = Source{SourceKind(i), arg}
 		return nil
 	}
-	return fmt.Errorf("%q is no source: write header NAME, body PATH, api-key, peer, claim PATH, source-ip, trace-id, baggage KEY or default NAME", b)
+	return brief.Errorf("%q is no source: write header NAME, body PATH, api-key, peer, claim PATH, source-ip, trace-id, baggage KEY or default NAME", b)
 }
 
 // MarshalText writes the source.
@@ -89,7 +90,7 @@ func (u *Unmetered) SetScalar(s string) error {
 	case "allow":
 		*u = Unmetered{"*"}
 	default:
-		return fmt.Errorf("%q: write deny, allow, or a list of paths such as [/v1/realtime]", s)
+		return brief.Errorf("%q: write deny, allow, or a list of paths such as [/v1/realtime]", s)
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func (u *Unmetered) SetScalar(s string) error {
 // SetScalar reads off.
 func (a *AdaptSpec) SetScalar(s string) error {
 	if s != "off" {
-		return fmt.Errorf("%q: write off, or {decrease: 0.7, increase: 5%%/30s}", s)
+		return brief.Errorf("%q: write off, or {decrease: 0.7, increase: 5%%/30s}", s)
 	}
 	*a = AdaptSpec{Off: true}
 	return nil

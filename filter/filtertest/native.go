@@ -75,8 +75,8 @@ func (c nativeStream) done()                     { c.s.Done() }
 // nativeHost is the host of one worker.
 type nativeHost struct{ w *Worker }
 
-func (h nativeHost) Now() int64      { return h.w.process.Clock }
-func (h nativeHost) Wall() time.Time { return h.w.process.Wall }
+func (h nativeHost) Now() int64  { return h.w.process.Clock }
+func (h nativeHost) Wall() int64 { return h.w.process.Wall.UnixNano() }
 
 func (h nativeHost) Get(key string) ([]byte, uint32, bool) {
 	h.w.process.check("get_shared_data")

@@ -38,7 +38,7 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 		p.plugin, err = state.Configure(p.id, config)
 	}
 	if err != nil {
-		proxywasm.LogErrorf("weir: bad policy: %v", err)
+		proxywasm.LogError("weir: bad policy: " + err.Error())
 		return types.OnPluginStartStatusFailed
 	}
 	if p.plugin.Attempts() {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // MaxWait bounds every wait that is believed, in ns: 31 days, the longest reset that a provider has (a month's quota).
@@ -99,37 +98,4 @@ func unitOf(s string) (ns int64, length int) {
 		}
 	}
 	return 0, 0
-}
-
-// parseHTTPDate reads the three forms of RFC 9110 section 5.6.7 as unix ns.
-func parseHTTPDate(s string) (int64, bool) {
-	if len(s) < 20 || len(s) > 40 || isDigit(s[0]) {
-		return 0, false
-	}
-	for _, layout := range [...]string{"Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC, time.RFC1123Z} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return unixNano(t)
-		}
-	}
-	return 0, false
-}
-
-// parseTimestamp reads RFC 3339 as unix ns.
-func parseTimestamp(s string) (int64, bool) {
-	if len(s) < 20 || len(s) > 40 || !isDigit(s[0]) {
-		return 0, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return 0, false
-	}
-	return unixNano(t)
-}
-
-// unixNano refuses years that ns cannot tell.
-func unixNano(t time.Time) (int64, bool) {
-	if y := t.Year(); y < 1970 || y > 2200 {
-		return 0, false
-	}
-	return t.UnixNano(), true
 }

@@ -4,9 +4,10 @@ package queue
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
+
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // A Discipline says which class goes next. Within a class it is always first come, first served.
@@ -67,11 +68,11 @@ const maxLead = float64(365 * 24 * time.Hour)
 func (c *Config) check() error {
 	switch {
 	case c.Entries < 1 || c.Entries > MaxEntries:
-		return fmt.Errorf("queue: %d entries are not between 1 and %d", c.Entries, MaxEntries)
+		return brief.Errorf("queue: %d entries are not between 1 and %d", c.Entries, MaxEntries)
 	case c.Bytes < 0:
 		return errors.New("queue: bytes below 0")
 	case len(c.Classes) < 1 || len(c.Classes) > MaxClasses:
-		return fmt.Errorf("queue: %d classes are not between 1 and %d", len(c.Classes), MaxClasses)
+		return brief.Errorf("queue: %d classes are not between 1 and %d", len(c.Classes), MaxClasses)
 	case c.Discipline >= numDisciplines:
 		return errors.New("queue: unknown discipline")
 	case c.Discipline == Linear && !(c.Rate > 0):
@@ -79,7 +80,7 @@ func (c *Config) check() error {
 	}
 	for i, class := range c.Classes {
 		if class.Threshold < 0 || class.Weight < 0 || class.Weight > MaxWeight || math.IsNaN(class.Priority) {
-			return fmt.Errorf("queue: class %d: a threshold is 0 or more, a weight 1 to %d", i, MaxWeight)
+			return brief.Errorf("queue: class %d: a threshold is 0 or more, a weight 1 to %d", i, MaxWeight)
 		}
 	}
 	return nil

@@ -108,8 +108,11 @@ func (c *class) Refuse(now int64, cost policy.Cost) (r policy.Refusal) {
 		if n > 0 && wait > 0 && (r.Reason == policy.None || wait > r.Wait) {
 			r = policy.Refusal{
 				Reason: policy.LimitExceeded, Tier: policy.TierProvider, Dimension: m.meter.Dimension,
-				Limit: max(m.Rate(c.at), 1), Burst: max(m.Burst(c.at), 1), Need: n, Window: m.meter.Window(),
-				Remaining: m.Level(states[i], now, c.at), Wait: wait,
+				Limit: m.Rate(c.at), Burst: max(m.Burst(c.at), 1), Need: n, Window: m.meter.Window(),
+				Remaining: m.Level(states[i], now, c.at), Wait: wait, Class: true,
+			}
+			if r.Limit < 1 { // it has nothing of its own: a limit of 1 would be read as one, by client libraries too
+				r.Limit, r.Burst = m.meter.Limit(), m.meter.Burst()
 			}
 		}
 	}

@@ -4,11 +4,11 @@ package queue
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"time"
 
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/brief"
 )
 
 // Pools splits what one limit refills between classes, and lends what a class does not use. It stands beside the limit's own
@@ -61,7 +61,7 @@ const maxLevel = 1 << 58
 // NewPools splits a meter of a limit. Shares add up to 100 % at most; each class that has one must get one unit at least.
 func NewPools(m policy.Meter, pools []Pool) (*Pools, error) {
 	if len(pools) < 1 || len(pools) > MaxClasses {
-		return nil, fmt.Errorf("queue: %d classes are not between 1 and %d", len(pools), MaxClasses)
+		return nil, brief.Errorf("queue: %d classes are not between 1 and %d", len(pools), MaxClasses)
 	}
 	p := &Pools{limit: m.Limit(), direct: m.Limit(), pot: m.Burst()}
 	for p.tick = int64(time.Microsecond); ; p.tick *= 1000 {
@@ -82,7 +82,7 @@ func NewPools(m policy.Meter, pools []Pool) (*Pools, error) {
 		p.pot -= c.burst
 		shares += max(pool.Share, 0)
 		if c.rate < 1 && (pool.Share != 0 || c.apart) || p.pot < 0 || shares > policy.Whole || pool.Threshold < 0 || pool.Threshold > policy.Whole {
-			return nil, fmt.Errorf("queue: class %d: shares of 1 unit at least, and 100 %% together at most", i)
+			return nil, brief.Errorf("queue: class %d: shares of 1 unit at least, and 100 %% together at most", i)
 		}
 		c.burst *= p.window
 		p.classes = append(p.classes, c)
