@@ -4,6 +4,7 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		rewrite := func(s *Spec) ([]byte, *Spec) {
-			b, err := Encode(s)
+			b, err := json.Marshal(s)
 			if err != nil {
 				t.Fatal(err)
 			}
