@@ -93,7 +93,7 @@ func amount(r *Refusal) string {
 	if r.Dimension == policy.InFlight {
 		return count(r.Limit) + " requests in flight (in_flight)"
 	}
-	return quantity(r, r.Limit) + " in " + r.Window.String() + " (" + r.Dimension.String() + ")"
+	return quantity(r, r.Limit) + " in " + r.Window.Round(time.Millisecond).String() + " (" + r.Dimension.String() + ")"
 }
 
 // quantity says so many units of what the limit counts.
@@ -124,7 +124,11 @@ func left(r *Refusal) string {
 		}
 		return count(n)
 	}
-	s := " has " + number(max(r.Remaining, 0)) + " left for now, and the request needs " + number(r.Need)
+	now := " left for now"
+	if r.Class {
+		now = " left for the caller's class now"
+	}
+	s := " has " + number(max(r.Remaining, 0)) + now + ", and the request needs " + number(r.Need)
 	if r.Burst < r.Limit {
 		s = ", of which " + number(r.Burst) + " may come at once," + s
 	}

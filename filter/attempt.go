@@ -155,23 +155,21 @@ func (s *Stream) again() (a Action) {
 	if s.status = s.attempts.status; s.status == 0 {
 		s.status = 503 // it came to nothing before there was an answer
 	}
-	actual := s.charge(false)
+	at := s.reservation.At()
+	s.vm.ledger.Settle(now, &s.reservation, s.charge(false)) // first: what fails from here on gives back no more
 	if v := s.attempts.verdict; s.pool != nil && v.Class != feedback.OK {
 		s.vm.countRefusal(v.Class)
 		v.Told = false // it is closed for that already
-		s.pool.refused(s.vm, now, s.reservation.At(), v, true)
+		s.pool.refused(s.vm, now, at, v, true)
 	}
-	s.vm.ledger.Settle(now, &s.reservation, actual)
 	s.status, s.attempts.status, s.attempts.verdict = 0, 0, feedback.Verdict{}
 	if s.plugin.policy.Uses(policy.TierTree) {
 		cost.Retries = 1
 	}
 	s.logged.attempt = max(s.logged.attempt, 1) + 1
+	s.meetGate(&path)
 	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
-	if d.Shadow.Reason != policy.None {
-		s.vm.countDenied(metricShadow, &d.Shadow)
-		s.logged.shadow = d.Shadow
-	}
+	s.noteShadow(&d)
 	if d.Verdict == policy.Deny {
 		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
 	}

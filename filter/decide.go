@@ -113,10 +113,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		return s.stand(now, model, s.waits(path, cost, q, caller))
 	}
 	d := s.reserve(now, &path, model, &q, cost)
-	if d.Shadow.Reason != policy.None {
-		s.vm.countDenied(metricShadow, &d.Shadow)
-		s.logged.shadow = d.Shadow
-	}
+	s.noteShadow(&d)
 	if d.Verdict == policy.Deny {
 		if s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
 			w := s.waits(path, cost, q, caller)
@@ -127,6 +124,14 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.vm.countAdmitted()
 	return s.send(q)
+}
+
+// noteShadow counts a refusal that was none, for its limit only watches.
+func (s *Stream) noteShadow(d *policy.Decision) {
+	if d.Shadow.Reason != policy.None {
+		s.vm.countDenied(metricShadow, &d.Shadow)
+		s.logged.shadow = d.Shadow
+	}
 }
 
 // waits is what is needed to try the request again.

@@ -42,7 +42,8 @@ func (s *Stream) setCap(most int64, body []byte) bool {
 
 // setProvider makes the request one to another provider, by its path.
 func (s *Stream) setProvider(to *policy.Provider, c *policy.Caller) bool {
-	from, fromDialect, api := s.provider, s.dialect, s.call.API
+	from, api := s.provider, s.call.API
+	s.from, s.fromAPI = s.dialect, api
 	_, rest := s.plugin.policy.ProviderOf(s.path)
 	path := to.Prefix + rest
 	if !strings.HasPrefix(path, "/") {
@@ -54,7 +55,7 @@ func (s *Stream) setProvider(to *policy.Provider, c *policy.Caller) bool {
 	if s.dialect != dialect.Generic {
 		return s.call.API == api && api.Metered()
 	}
-	if c.Tool == policy.Unknown || fromDialect == dialect.Generic && c.Tool == from.Name {
+	if c.Tool == policy.Unknown || s.from == dialect.Generic && c.Tool == from.Name {
 		c.Tool = to.Name // as if it had been asked in the first place
 	}
 	return true
@@ -88,9 +89,6 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	s.prepare(q.Model, c.Tenant)
 	s.calibrate(now, &q)
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
-	if d.Shadow.Reason != policy.None {
-		s.vm.countDenied(metricShadow, &d.Shadow)
-		s.logged.shadow = d.Shadow
-	}
+	s.noteShadow(&d)
 	return q, d.Verdict == policy.Admit
 }

@@ -91,7 +91,7 @@ func (s *Stream) problem(status int, code, field, message string, headers ...[2]
 
 // tell answers a request to an endpoint.
 func (s *Stream) tell(status int, v policy.Verdict, body []byte, headers ...[2]string) Action {
-	s.phase, s.status = refused, status
+	s.phase, s.status, s.verdict = refused, status, v
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"}, [2]string{"x-weir-decision", v.String()})
 	if s.method == "HEAD" {
 		body = nil

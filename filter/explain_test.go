@@ -9,6 +9,19 @@ import (
 	"github.com/weirproxy/weir/filter/filtertest"
 )
 
+// Who gets a fixed reply is told what refused the call, too.
+func TestExplainStatic(t *testing.T) {
+	both(t, 1, strings.Replace(degradePolicy, `"classes"`, `"explain":{"header":true},"classes"`, 1), func(t *testing.T, p *filtertest.Process) {
+		fill(t, p, chatPath, bodyOf("big", 950, ""))
+		r := inClass("degrade", chatPath, bodyOf("big-static", 900, ""))
+		r.Headers = append(r.Headers, [2]string{"x-weir-explain", "1"})
+		x := p.Worker(0).Open(r)
+		if x.Reply == nil || x.Reply.Status != 200 || !strings.Contains(x.Reply.Headers.Get("x-weir-explain"), "provider;dimension=tpm;limit=1000;") {
+			t.Errorf("sent %v, %+v", x.Sent, x.Reply)
+		}
+	})
+}
+
 // Who asks and may is told what a call costs, where that comes from, and what all its limits had left; nobody else is.
 func TestExplain(t *testing.T) {
 	const policy = `{"apiVersion":"weir/v1","trust":["all"],"explain":{"header":true},"providers":{"openai":{"upstream":"http://openai.test",

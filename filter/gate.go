@@ -84,6 +84,14 @@ func (s *Stream) gated(m *policy.Model) *policy.Model {
 	return nil
 }
 
+// meetGate is for what is tried again: a pool without a limit may have been closed since its path was made.
+func (s *Stream) meetGate(path *policy.Path) {
+	p := s.pool
+	if p != nil && p.shut && !p.limited() && (path.Len == 0 || path.Steps[path.Len-1].Key != p.step.Key) {
+		path.Add(p.step)
+	}
+}
+
 // limited says whether requests to the pool read its record.
 func (p *pool) limited() bool { return len(p.step.Limit.Meters) > 0 || p.step.Limit.InFlight > 0 }
 

@@ -62,6 +62,26 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// A denial says that it is the class's part that has nothing left: with its own limit, or with the whole one where it has none.
+func TestShareInDenial(t *testing.T) {
+	policy := strings.Replace(strings.Replace(sharePolicy, "BORROW", "", 1), `"share":"20%",`, "", 1)
+	policy = strings.Replace(policy, `"50%"`, `"60%"`, 1)
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		for class, want := range map[string]string{
+			"interactive": "the provider limit of 360 requests in 1m0s (rpm), of which 44 may come at once, has 0 left for the caller's class now, and the request needs 1.",
+			"probe":       "the provider limit of 600 requests in 1m0s (rpm), of which 149 may come at once, has 0 left for the caller's class now, and the request needs 1.",
+		} {
+			x := p.Worker(0).Open(classed("a", class, "gpt-4o"))
+			for n := 0; x.Sent && n < 1000; n++ {
+				x = p.Worker(0).Open(classed(fmt.Sprint(n), class, "gpt-4o"))
+			}
+			if x.Reply == nil || !strings.Contains(x.Reply.Body, want) {
+				t.Errorf("%s: %+v", class, x.Reply)
+			}
+		}
+	})
+}
+
 // Who waits for its class's part holds up no other class, higher or lower.
 func TestOwnShareHoldsUpNobody(t *testing.T) {
 	both(t, 1, strings.Replace(sharePolicy, "BORROW", "", 1), func(t *testing.T, p *filtertest.Process) {

@@ -18,7 +18,10 @@ func (s *Stream) refuse(reason policy.Reason, detail string) Action {
 
 // reply answers the caller in its own dialect. The request never leaves.
 func (s *Stream) reply(r *policy.Refusal, detail string) Action {
-	s.phase = refused
+	if s.verdict == policy.Spilled {
+		s.dialect, s.call.API = s.from, s.fromAPI // the caller knows nothing of where it went
+	}
+	s.phase, s.verdict = refused, policy.Admit
 	s.logged.refusal = *r
 	p := s.dialect.Refuse(&dialect.Refusal{Refusal: *r, API: s.call.API, RetryAfter: retryAfter(r), Now: time.Unix(0, s.vm.host.Wall()), Detail: detail})
 	if s.method == "HEAD" {

@@ -25,7 +25,8 @@ func (s *Stream) static(to *policy.StaticSpec, q *dialect.Request, why *policy.R
 	}
 	s.phase, s.verdict, s.status, s.logged.refusal = refused, policy.Degraded, 200, *why
 	s.vm.countDecision(policy.Degraded, metricRequests, why)
-	s.vm.host.Reply(200, [][2]string{{"content-type", kind}, {"x-weir-decision", policy.Degraded.String()}}, []byte(body))
+	headers := [][2]string{{"content-type", kind}, {"x-weir-decision", policy.Degraded.String()}}
+	s.vm.host.Reply(200, append(headers, s.explained()...), []byte(body))
 	s.headers = nil
 	return Pause, true
 }

@@ -64,10 +64,12 @@ type Stream struct {
 
 	partial bool // its body was not complete when it was decided
 
-	verdict policy.Verdict // where it went, if not where it was meant to
-	model   string         // its model there
-	moved   bool           // its path has changed
-	body    []byte         // as it leaves, until it does; nil: it has not changed
+	verdict policy.Verdict  // where it went, if not where it was meant to
+	model   string          // its model there
+	moved   bool            // its path has changed
+	from    dialect.Dialect // where it went from, if that speaks another
+	fromAPI dialect.API
+	body    []byte // as it leaves, until it does; nil: it has not changed
 
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again

@@ -60,22 +60,53 @@ func (v *VM) enter(id uint32) {
 }
 
 // Try is what the queue asks for each entry in its order.
-func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
+func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer { return l.rescued(l.try, e) }
+
+// Timeout is what the queue calls for an entry whose time is over.
+func (l *line) Timeout(_ queue.Handle, e queue.Entry) { l.rescued(l.timeout, e) }
+
+// rescued has a stream's turn, and ends one whose turn panics: else it would never be answered, and the queue offer it for ever.
+func (l *line) rescued(turn func(*waiter, *queue.Entry) queue.Answer, e queue.Entry) (a queue.Answer) {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
+	defer func() {
+		if r := recover(); r != nil {
+			v.report("turn", r)
+			delete(v.waiters, e.ID)
+			a = queue.Sent()
+			v.enter(w.stream.id)
+			if w.stream.fail() == Continue && v.turning != w.stream {
+				v.host.Resume()
+			}
+		}
+	}()
+	return turn(w, &e)
+}
+
+func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
+	v := l.plugin.vm
 	s, now := w.stream, v.host.Now()
 	if m := l.yields(l.now, e.Class, time.Duration(l.now-e.Arrived)); m != nil {
 		w.refusal = l.passed(l.now, m, &w.cost)
 		l.last, l.stop = w.refusal, w.refusal
 		return queue.Stop(m.expires)
 	}
+	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
+		v.enter(s.id)
+		s.leave()
+		w.waited(now - e.Arrived)
+		s.deny(&d.Refusal, &w.caller)
+		return queue.Sent() // it is not there any more
+	}
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
 		s.waiter = nil
 		delete(v.waiters, e.ID)
 		w.waited(now - e.Arrived)
 		v.countAdmitted()
+		s.noteShadow(&d)
 		s.send(w.request)
 		if v.turning != s {
 			v.host.Resume()
@@ -101,13 +132,17 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	return queue.SkipAlone(until) // by a tool, a tree, an environment: others of the same user may not use it
 }
 
-// Timeout is what the queue calls for an entry whose time is over.
-func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
+// hopeless says whether no wait helps against a refusal.
+func hopeless(r policy.Reason) bool {
+	return r == policy.RequestTooLarge || r == policy.RetryBudgetExhausted
+}
+
+func (l *line) timeout(w *waiter, e *queue.Entry) queue.Answer {
 	v := l.plugin.vm
-	w := v.waiters[e.ID]
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)
 	v.enter(w.stream.id)
 	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
+	return queue.Sent()
 }

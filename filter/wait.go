@@ -63,7 +63,7 @@ func (p *Plugin) line(provider *policy.Provider, model *policy.Model, create boo
 		return nil
 	}
 	l = &line{plugin: p, queue: q, wake: queue.Never, model: model, looked: -1}
-	if model != nil && p.yielding < len(p.policy.Classes) {
+	if model != nil && p.yielding < len(p.policy.Classes) && p.policy.Mode == policy.Enforce && model.Limit.Mode == policy.Enforce {
 		l.waits = p.markName(provider, model)
 	}
 	p.lines[k] = l
@@ -197,10 +197,11 @@ func (w *waiter) because(o queue.Outcome) *policy.Refusal {
 	if r.Reason == policy.None {
 		r = w.line.last
 	}
-	switch o {
-	case queue.QueueFull:
+	switch {
+	case hopeless(r.Reason):
+	case o == queue.QueueFull:
 		r.Reason = policy.QueueFull
-	case queue.QueueTimeout:
+	case o == queue.QueueTimeout:
 		r.Reason = policy.QueueTimeout
 	}
 	return &r

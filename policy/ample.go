@@ -94,7 +94,7 @@ func (s *meterState) spareCalls(now int64, cost Cost) int64 {
 		return maxBatch
 	}
 	n := s.spare(now) / units
-	if u == Requests {
+	if u == Requests || u == Retries {
 		n = max(n, 1) // one is admitted, and is counted exactly anyway
 	}
 	if s.ringed() && s.shape.slack() < batchLife {

@@ -171,15 +171,14 @@ func (p *Policy) classNamed(name string) int {
 // caller that is not trusted may name a class below the one that it would have without its word, base, and no other.
 func (p *Policy) ClassOf(path, named, base string, trusted bool) (index int, class Class) {
 	r, routed := p.routes.Lookup(path)
-	index = p.classNamed(base)
+	if index = p.classNamed(base); index < 0 {
+		index = len(p.Classes) - 1
+	}
 	if claimed := p.classNamed(named); claimed >= 0 && (trusted || claimed > index) {
 		index = claimed
 	}
 	if routed && r.class >= 0 {
 		index = r.class
-	}
-	if index < 0 {
-		index = len(p.Classes) - 1
 	}
 	class = p.Classes[index]
 	if routed && r.says {

@@ -39,6 +39,13 @@ func TestClassOf(t *testing.T) {
 	if !p.Classes[0].Queues || !p.Classes[1].Queues {
 		t.Error("a route may make any class wait")
 	}
+	// Without the class that the policy takes for granted, who names none has the lowest; naming one is no way up from there.
+	others := compiled(t, `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h"}},"classes":{"critical":{"priority":2},"normal":{"priority":1}}}`)
+	for _, named := range []string{"", "normal", "critical", "unheard-of"} {
+		if _, c := others.ClassOf("/x", named, "interactive", false); c.Name != "normal" {
+			t.Errorf("who is not trusted and names %q: class %s", named, c.Name)
+		}
+	}
 	none := compiled(t, `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h"}}}`)
 	if i, c := none.ClassOf("/x", "batch", "interactive", true); i != 0 || c.OnLimit != OnLimitDeny {
 		t.Errorf("without classes: %d %+v", i, c)

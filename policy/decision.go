@@ -99,6 +99,7 @@ type Refusal struct {
 	Window    time.Duration // 0 for in flight
 	Remaining int64         // units left; below zero it is debt
 	Wait      time.Duration // after which it would be admitted if nobody else came; exact, but for in flight a guess
+	Class     bool          // others may have more: it is what the caller's class may take
 }
 
 // A Decision is the answer to a request. Refusal says why it was denied, Shadow which limit in shadow mode would have.

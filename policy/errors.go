@@ -57,6 +57,7 @@ func (p *problems) oneOf(path, word, otherwise string, words ...string) string {
 			return word
 		}
 	}
-	p.add(path, "write "+strings.Join(words, ", "), "unknown value %q", word)
+	last := len(words) - 1
+	p.add(path, "write "+strings.Join(words[:last], ", ")+" or "+words[last], "unknown value %q", word)
 	return otherwise
 }

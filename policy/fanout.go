@@ -46,6 +46,7 @@ func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Le
 		return Decision{Verdict: Deny, Refusal: Refusal{Reason: FanoutRefused, Tier: TierTree}}
 	}
 	j := newJoint(legs)
+	defer j.letGo(l)
 	if n := legs[0].Calls; !j.within(n, b.Most) {
 		d.Verdict = Deny
 	} else if l.loadJoint(now, j); l.checkJoint(now, j, n, &d) {
@@ -58,7 +59,8 @@ func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Le
 		return d
 	}
 	open := openFanout{id: id, tenant: owner.Tenant, legs: j.reservations(), expires: now + int64(b.TTL), moved: now}
-	if !l.publish(now, owner, &open, b.PerTree) {
+	published := l.publish(now, owner, &open, b.PerTree)
+	if j.taken = 0; !published {
 		open.settle(l, now)
 		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Wait: inFlightWait}
 		return d
@@ -83,11 +85,13 @@ func (l *Ledger) fits(now int64, j *joint, most int64) int64 {
 	return low
 }
 
-// holdMore counts more calls of this worker in flight on a bucket, without taking anything.
-func (l *Ledger) holdMore(now int64, s *Step, spill bool, n int64) {
-	if s.Limit.InFlight > 0 {
-		l.addCalls(l.heldOf(s, spill), s, spill, n)
-		l.settleNow(now, settlement{step: *s, spill: spill})
+// letGo counts fewer calls of this worker in flight, on all buckets of a reservation.
+func (l *Ledger) letGo(now int64, r *Reservation, n int64) {
+	l.addHeld(r, -n)
+	for i := range r.path.Len {
+		if s := &r.path.Steps[i]; s.Limit.InFlight > 0 {
+			l.settleNow(now, settlement{step: *s, spill: r.spill[i]})
+		}
 	}
 }
 
@@ -133,12 +137,11 @@ func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 		if found {
 			left = f.leg[n].left
 		}
-		if taken := held.Cost.Requests - left.Requests; taken > 0 {
-			for i := range held.path.Len {
-				l.holdMore(now, &held.path.Steps[i], held.spill[i], -taken)
-			}
-		}
+		taken := held.Cost.Requests - left.Requests
 		held.Cost = left
+		if taken > 0 {
+			l.letGo(now, held, taken)
+		}
 		calls += left.Requests
 	}
 	if now < o.expires && calls > 0 {

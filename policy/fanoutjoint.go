@@ -12,6 +12,7 @@ type joint struct {
 	at     []int64
 	place  [MaxLegs][maxSteps]int // which of the steps is which of a leg's
 	halved Tier                   // of which half is left to others
+	taken  int                    // from how many steps was taken what nobody has yet
 }
 
 func newJoint(legs []Leg) *joint {
@@ -90,14 +91,26 @@ func (l *Ledger) takeJoint(now int64, j *joint, d *Decision) {
 		cost := j.cost(i, j.legs[0].Calls)
 		needs := j.needs(i, cost)
 		if j.at[i], ok = l.takeFrom(now, &j.steps[i], &j.loads[i], &needs, &cost, j.shadow(), d); ok {
+			j.taken = i + 1
 			continue
 		}
-		for k := range i {
+		for j.taken > 0 {
+			j.taken--
+			k := j.taken
 			r := Reservation{Cost: j.cost(k, j.legs[0].Calls)}
 			r.path.Len, r.path.Steps[0], r.at[0], r.spill[0] = 1, j.steps[k], j.at[k], j.loads[k].spill
 			l.giveBack(now, &r)
 		}
 		return
+	}
+}
+
+// letGo is for what was taken when something fails before anybody has it: no calls of it are in flight.
+func (j *joint) letGo(l *Ledger) {
+	for i := range j.taken {
+		if s := &j.steps[i]; s.Limit.InFlight > 0 {
+			l.addCalls(l.heldOf(s, j.loads[i].spill), s, j.loads[i].spill, -j.cost(i, j.legs[0].Calls).Requests)
+		}
 	}
 }
 

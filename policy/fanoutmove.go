@@ -85,11 +85,9 @@ func (l *Ledger) JoinFanout(now int64, id FanoutID, owner FanoutOwner, path *Pat
 		}
 		*res = Reservation{Cost: cost, path: *path, at: g.at, spill: g.spill}
 		res.path.Part = nil // what is reserved is no part of a class's share
+		l.addHeld(res, cost.Requests)
 		for i := range path.Len {
 			s := &path.Steps[i]
-			if s.Limit.InFlight > 0 {
-				l.addCalls(l.heldOf(s, g.spill[i]), s, g.spill[i], cost.Requests)
-			}
 			res.at[i] = l.move(now, s, g.spill[i], g.at[i], &cost)
 		}
 		return true

@@ -161,3 +161,26 @@ func TestNoBatchInShortWindows(t *testing.T) {
 		}
 	}
 }
+
+// A worker takes none ahead of a limit of a few calls or retries: it would be all there is, and the other workers would refuse.
+func TestNoBatchOfFew(t *testing.T) {
+	for _, few := range []int64{1, 2, 3, 7} {
+		for _, spec := range []MeterSpec{
+			{Dimension: RPM, Limit: few, BurstShare: Whole},
+			{Dimension: TreeCalls, Kind: Stock, Limit: few, Window: time.Minute},
+			{Dimension: TreeRetries, Kind: Stock, Limit: few, Window: time.Minute},
+		} {
+			store := policytest.NewStore()
+			a, b := NewLedger(store, 1), NewLedger(store, 2)
+			path := pathOf(map[Tier]*Limit{TierTree: meters(spec)}, nil)
+			now, cost := int64(time.Hour), Cost{Requests: 1, Retries: 1, Input: 1, Output: 1}
+			var r Reservation
+			if !a.ReserveAmple(now, path, cost, &r) {
+				t.Errorf("%v of %d: the first is not ample", spec.Dimension, few)
+			}
+			if n := admitted(b, now, path, cost, 10); int64(n) != few-1 {
+				t.Errorf("%v of %d: one worker admits one, the other %d", spec.Dimension, few, n)
+			}
+		}
+	}
+}

@@ -54,6 +54,16 @@ func (l *Ledger) addCalls(h *held, s *Step, spill bool, n int64) {
 	h.step, h.calls = *s, max(h.calls+n, 0)
 }
 
+// addHeld is addCalls for all buckets of a reservation. It fails at none, so that none is left out whatever fails later, and the
+// next Renew says how many calls there are.
+func (l *Ledger) addHeld(r *Reservation, n int64) {
+	for i := range r.path.Len {
+		if s := &r.path.Steps[i]; s.Limit.InFlight > 0 {
+			l.addCalls(l.heldOf(s, r.spill[i]), s, r.spill[i], n)
+		}
+	}
+}
+
 // inFlight is the calls; h may be nil.
 func (h *held) inFlight() int64 {
 	if h == nil {

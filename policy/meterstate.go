@@ -109,7 +109,7 @@ func (s *meterState) room(now int64) int64 {
 // spare is how many units may be taken and still leave seven eighths of bucket and window. So much at most is held back from
 // others by reservations that are larger than they need to be.
 func (s *meterState) spare(now int64) int64 {
-	return min(s.level(now)-s.rate.burst/8*7, s.room(now)-s.rate.limit/8*7)
+	return min(s.level(now)-(s.rate.burst-s.rate.burst/8), s.room(now)-(s.rate.limit-s.rate.limit/8))
 }
 
 // asked says whether a limit has had this meter within the last window.

@@ -26,11 +26,11 @@ const maxParked = 1024
 // time. What was reserved amply is settled at the next [Ledger.Flush]: until then it holds back a part of limits that are
 // hardly used, and one access to a bucket settles many calls.
 func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
-	for i := res.path.Len - 1; i >= 0; i-- {
+	l.addHeld(res, -res.Cost.Requests)
+	n := res.path.Len
+	res.path.Len = 0 // whatever fails from here on, it is not settled again
+	for i := n - 1; i >= 0; i-- {
 		s := &res.path.Steps[i]
-		if s.Limit.InFlight > 0 {
-			l.addCalls(l.heldOf(s, res.spill[i]), s, res.spill[i], -res.Cost.Requests)
-		}
 		p := settlement{step: *s, spill: res.spill[i], at: res.at[i], was: res.Cost, actual: actual}
 		switch {
 		case p.was == p.actual && s.Limit.InFlight == 0:
@@ -40,7 +40,6 @@ func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 			l.settleNow(now, p)
 		}
 	}
-	res.path.Len = 0
 	if part := res.path.Part; part != nil {
 		res.path.Part = nil
 		part.Settle(now, res.Cost, actual)

@@ -90,7 +90,57 @@ func (r *reader) elsewhere(s *policy.Spec, p *policy.Policy) {
 		}
 	}
 	for model, d := range s.Spill {
+		if len(s.Providers) == 1 {
+			r.notice(policy.Join("spill", model), "does nothing here: there is no other provider")
+			continue
+		}
 		r.notice(policy.Join("spill", model), "goes to "+d.Provider+" as the caller sent it, its credential included")
+	}
+	relieved := false
+	for _, t := range s.Limits.Tree {
+		relieved = relieved || t != nil && t.OnRetriesSpent == "degrade"
+	}
+	if len(s.Degrade) > 0 && !relieved && !says(s, "degrade") {
+		r.notice("degrade", "does nothing yet: no class or route says on_limit: degrade, and no tree on_retries_spent: degrade")
+	}
+	if len(s.Spill) > 0 && !says(s, "spill") {
+		r.notice("spill", "does nothing yet: no class or route says on_limit: spill")
+	}
+}
+
+// says says whether a class or a route has this on_limit.
+func says(s *policy.Spec, onLimit string) bool {
+	for _, c := range s.Classes {
+		if c.OnLimit == onLimit {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Routes, func(r policy.RouteSpec) bool { return r.OnLimit == onLimit })
+}
+
+// classes notes what is of no use to a class, and a default that names none.
+func (r *reader) classes(s *policy.Spec, p *policy.Policy) {
+	for name, c := range s.Classes {
+		path := policy.Join("classes", name)
+		if queues := c.OnLimit == "queue" || says(&policy.Spec{Routes: s.Routes}, "queue"); !queues {
+			for key, d := range map[string]policy.Duration{"wait": c.Wait, "aging": c.Aging} {
+				if d > 0 {
+					r.notice(policy.Join(path, key), "does nothing here: only on_limit: queue waits")
+				}
+			}
+		}
+		if c.Borrow != nil && c.Share == 0 {
+			r.notice(policy.Join(path, "borrow"), "does nothing here: only a share can be lent")
+		}
+	}
+	for i, w := range p.Who.Class {
+		if _, ok := s.Classes[w.Arg]; w.Kind == policy.FromDefault && !ok && len(s.Classes) > 1 {
+			path := item("who.class", i)
+			if len(s.Who.Class) == 0 {
+				path = "classes"
+			}
+			r.notice(path, "there is no class "+w.Arg+": who names none has "+p.Classes[len(p.Classes)-1].Name+", the lowest, unless who says: class: [header x-priority, default NAME]")
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 		}
 	}
 	r.elsewhere(s, p)
+	r.classes(s, p)
 	r.unsplit(p)
 	if s.Secret == "" {
 		r.unkeyed(&s.Who)

@@ -8,9 +8,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirproxy/weir/internal/mock"
@@ -40,12 +42,17 @@ func tenantOf(i, n int) string {
 // burst sends n requests at once, to both providers in turn, and gives the answers. base is where a provider is reached.
 func burst(ctx context.Context, n int, base func(provider string) string) []answer {
 	client := &http.Client{Timeout: time.Minute}
+	var written atomic.Int64
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.Add(1) }})
 	defer client.CloseIdleConnections()
 	answers := make(chan answer, n)
 	var all sync.WaitGroup
 	for i := range n {
-		if i == n*3/5 {
-			time.Sleep(50 * time.Millisecond) // the others come while acme's are under way
+		if i > 0 && tenantOf(i, n) != tenantOf(i-1, n) { // each comes while those before are under way, also where the machine is slow
+			for end := time.Now().Add(3 * time.Second); written.Load() < int64(i) && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(25 * time.Millisecond)
 		}
 		all.Go(func() {
 			if a, err := askOnce(ctx, client, base, tenantOf(i, n), i); err == nil {

@@ -22,7 +22,7 @@ type estimateCmd struct {
 	Path    string `help:"Path that the request goes to." placeholder:"P"`
 	Model   string `help:"Model, in place of the body's." placeholder:"M"`
 	Text    bool   `help:"FILE is plain text: count it and nothing else."`
-	JSONL   bool   `name:"jsonl" help:"FILE has a line {\"id\",\"body\"} or {\"id\",\"text\"} for each request; each is answered with its id."`
+	JSONL   bool   `name:"jsonl" help:"FILE has a line {\"id\",\"body\"} or {\"id\",\"text\"}, body and text being strings, for each request; each is answered with its id."`
 	File    string `arg:"" help:"The request's body; - is standard input."`
 }
 

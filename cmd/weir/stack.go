@@ -125,6 +125,7 @@ func (s *stack) startEnvoy(ctx context.Context, o stackOptions, xds, wasm string
 	}
 	s.envoy, err = envoy.Run(ctx, envoy.Options{
 		Bootstrap: bootstrap, Concurrency: o.workers, Log: o.envoyLog, Logger: o.log, StartTimeout: startTimeout,
+		Args: []string{"--component-log-level", "wasm:info"}, // or the policy's log: {admit: info} would show nothing
 	})
 	if err != nil {
 		return err

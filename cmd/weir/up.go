@@ -21,7 +21,7 @@ type upCmd struct {
 	Workers  int    `help:"Envoy's worker threads." default:"2"`
 	Mock     bool   `help:"Put a mock provider behind every upstream."`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
-	EnvoyLog string `help:"File for Envoy's own log." type:"path" placeholder:"FILE"`
+	EnvoyLog string `help:"File for Envoy's own log, with the lines that the policy's log asks for." type:"path" placeholder:"FILE"`
 }
 
 // Help is shown by weir up --help.

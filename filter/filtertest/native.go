@@ -146,3 +146,11 @@ func (h nativeHost) Add(m *filter.Metric, n int64) {
 func (h nativeHost) Log(_ filter.Level, message string) {
 	h.w.process.Logs = append(h.w.process.Logs, message)
 }
+
+// VM is the filter's own, to look into; nil of compiled wasm.
+func (w *Worker) VM() *filter.VM {
+	if n, ok := w.vm.(*native); ok {
+		return n.vm
+	}
+	return nil
+}

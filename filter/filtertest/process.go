@@ -24,6 +24,8 @@ type Process struct {
 	// Fail, if set, is asked before each host call of a name (as "request_headers"); true makes the call panic.
 	Fail func(call string) bool
 
+	Ticking int // which worker does, during Sleep
+
 	workers []*Worker
 }
 
@@ -71,6 +73,9 @@ func (p *Process) Configure(policy []byte) error {
 	return nil
 }
 
+// Configure gives one worker a policy, as JSON: Envoy's workers do not get it all at once.
+func (w *Worker) Configure(policy []byte) error { return w.vm.configure(policy) }
+
 // Sleep moves the clock, with all ticks that come in the time.
 func (p *Process) Sleep(d time.Duration) {
 	const tick = 20 * time.Millisecond
@@ -84,8 +89,8 @@ func (p *Process) Sleep(d time.Duration) {
 }
 
 func (p *Process) tick() {
-	for _, w := range p.workers {
-		if !w.Dead {
+	for i, w := range p.workers {
+		if p.Ticking = i; !w.Dead {
 			w.vm.tick()
 		}
 	}

@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"encoding/binary"
 	"time"
 	"unsafe"
 
@@ -15,7 +16,7 @@ import (
 type Parts struct {
 	store  policy.Store
 	name   string
-	print  uint64 // tells other classes and meters apart
+	print  uint64 // tells other classes and meters apart: their parts lie elsewhere, for calls under an old policy are still open
 	meters []partMeter
 }
 
@@ -65,6 +66,7 @@ func NewParts(store policy.Store, name string, limit *policy.Limit, classes []po
 			p.mix(uint64(s.tick))
 		}
 	}
+	p.name = string(binary.LittleEndian.AppendUint64([]byte(name), p.print))
 	for i := range classes {
 		if len(p.meters) > 0 {
 			parts = append(parts, &class{p, i})
@@ -106,8 +108,11 @@ func (c *class) Refuse(now int64, cost policy.Cost) (r policy.Refusal) {
 		if n > 0 && wait > 0 && (r.Reason == policy.None || wait > r.Wait) {
 			r = policy.Refusal{
 				Reason: policy.LimitExceeded, Tier: policy.TierProvider, Dimension: m.meter.Dimension,
-				Limit: max(m.Rate(c.at), 1), Burst: max(m.Burst(c.at), 1), Need: n, Window: m.meter.Window(),
-				Remaining: m.Level(states[i], now, c.at), Wait: wait,
+				Limit: m.Rate(c.at), Burst: max(m.Burst(c.at), 1), Need: n, Window: m.meter.Window(),
+				Remaining: m.Level(states[i], now, c.at), Wait: wait, Class: true,
+			}
+			if r.Limit < 1 { // it has nothing of its own: a limit of 1 would be read as one, by client libraries too
+				r.Limit, r.Burst = m.meter.Limit(), m.meter.Burst()
 			}
 		}
 	}

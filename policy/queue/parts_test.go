@@ -163,3 +163,23 @@ func TestPartsOverAChange(t *testing.T) {
 		t.Error("nobody has a share, and the limit is split")
 	}
 }
+
+// Calls that an older policy admitted take nothing from, and give nothing to, the parts of other classes in a newer one.
+func TestPartsOfAnotherPolicyAreLeftAlone(t *testing.T) {
+	store, limit, now := policytest.NewStore(), splitLimit(1000, 100_000), int64(time.Hour)
+	before := NewParts(store, "P", limit, splitClasses)
+	old := policy.Cost{Requests: 10}
+	if !before[0].Take(now, old) {
+		t.Fatal("nothing to take")
+	}
+	after := NewParts(store, "P", limit, []policy.Class{{Name: "a", Share: 500_000}, {Name: "d", Share: 500_000}})
+	all := policy.Cost{Requests: 250}
+	if !after[1].Take(now, all) {
+		t.Fatal("the new class has not its burst")
+	}
+	before[0].Settle(now, old, policy.Cost{})
+	before[0].Take(now, old)
+	if r := after[1].Refuse(now, all); r.Reason == policy.None {
+		t.Error("what was taken is there again")
+	}
+}
