@@ -126,8 +126,8 @@ func TestDecodeRandom(t *testing.T) {
 		n := min(rapid.IntRange(0, 6).Draw(t, "n"), len(b)-at)
 		sameAsSlowly(t, append(append(bytes.Clone(b[:at]), to...), b[at+n:]...))
 	})
-	if read < 10 {
-		t.Errorf("only %d were right", read)
+	if read == 0 {
+		t.Error("none was right")
 	}
 }
 
