@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/access"
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/controlplane/watch"
 	"github.com/weirproxy/weir/controlplane/xds"
@@ -47,10 +49,17 @@ func New(c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Access == nil {
+		var err error
+		if c.Access, err = access.New(access.Files{}, c.Logger); err != nil {
+			return nil, fmt.Errorf("control plane: %w", err)
+		}
+	}
+	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
 	return &Server{
 		config:  c,
 		log:     c.Logger,
-		xds:     xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger}),
+		xds:     xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Security: security}),
 		started: time.Now(),
 	}, nil
 }
@@ -62,6 +71,7 @@ func (s *Server) Run(ctx context.Context) error {
 	parts := []func(context.Context) error{
 		s.follow,
 		s.serveStatus,
+		s.config.Access.Run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
 	errs := make(chan error, len(parts))
@@ -152,6 +162,9 @@ func (s *Server) serveStatus(ctx context.Context) error {
 	}
 	failed := make(chan error, len(s.config.Status))
 	for _, l := range s.config.Status {
+		if c := s.config.Access.TLS("http/1.1"); c != nil {
+			l = tls.NewListener(l, c)
+		}
 		go func() { failed <- h.Serve(l) }()
 	}
 	select {

@@ -57,6 +57,12 @@ type Answer struct {
 	Shadow  policy.Refusal // what a limit in shadow mode would have said
 }
 
+// Where the control plane takes messages.
+const (
+	TakePath   = "/v1/central/take"
+	SettlePath = "/v1/central/settle"
+)
+
 // Bounds of messages.
 const (
 	MaxMessage = 2048
