@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -53,7 +54,7 @@ func (s *Server) serveSettle(w http.ResponseWriter, r *http.Request) {
 	if !s.readCentral(w, r, m.Decode, &m.Node) {
 		return
 	}
-	if _, err := s.config.Store.Settle(r.Context(), string(m.ID[:]), m.Cost); err != nil {
+	if _, err := s.config.Store.Settle(r.Context(), hex.EncodeToString(m.ID[:]), m.Cost); err != nil {
 		s.centralFailed(w, err)
 		return
 	}
@@ -116,7 +117,7 @@ func centralSteps(p *policy.Policy, m *central.Take) (steps []policy.Step) {
 }
 
 func takeOf(m *central.Take, steps []policy.Step, now time.Time) *store.Take {
-	t := &store.Take{ID: string(m.ID[:]), Lease: m.Lease, Cost: m.Cost}
+	t := &store.Take{ID: hex.EncodeToString(m.ID[:]), Lease: m.Lease, Cost: m.Cost}
 	for _, s := range steps {
 		item := store.Item{
 			Bucket: s.Tier.String() + "/" + strconv.FormatUint(uint64(s.Key), 16), InFlight: s.Limit.InFlight, Shadow: s.Limit.Mode == policy.Shadow,

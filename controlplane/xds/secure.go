@@ -29,7 +29,11 @@ func (s *Server) secure(sec Security) (options []grpc.ServerOption) {
 	if sec.Allow != nil {
 		options = append(options, grpc.StreamInterceptor(
 			func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-				return next(srv, &checkedStream{ss, s, sec.Allow})
+				c := &checkedStream{ServerStream: ss, server: s, allow: sec.Allow}
+				if err := next(srv, c); err != nil || c.refused == nil {
+					return err
+				}
+				return c.refused // next takes it for the end of the stream
 			}))
 	}
 	return options
@@ -41,6 +45,8 @@ type checkedStream struct {
 	grpc.ServerStream
 	server *Server
 	allow  func(context.Context, string) error
+
+	refused error
 }
 
 // RecvMsg reads a request.
@@ -54,7 +60,8 @@ func (c *checkedStream) RecvMsg(m any) error {
 	}
 	if err := c.allow(c.Context(), r.GetNode().GetId()); err != nil {
 		c.server.refuse(nodeOf(r.GetNode()), err)
-		return status.Error(codes.PermissionDenied, "weir: "+err.Error())
+		c.refused = status.Error(codes.PermissionDenied, "weir: "+err.Error())
+		return c.refused
 	}
 	return nil
 }
