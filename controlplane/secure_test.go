@@ -232,3 +232,27 @@ func TestCentral(t *testing.T) {
 		t.Errorf("the log has names of callers:\n%s", log)
 	}
 }
+
+// The page, its JSON and the metrics tell of certificates that are broken or end.
+func TestCredentialsAreShown(t *testing.T) {
+	ca, dir := envoytest.NewCA(t), t.TempDir()
+	ca.Issue(dir, "weir.test", "127.0.0.1")
+	tokens := filepath.Join(dir, "tokens")
+	must(t, os.WriteFile(tokens, []byte(readToken), 0o600))
+	g, err := access.New(access.Files{Tokens: tokens}, nil)
+	must(t, err)
+	p := run(t, good, func(c *Config) { c.Access = g })
+	must(t, os.WriteFile(tokens, []byte("<broken>"), 0o600))
+	for end := time.Now().Add(5 * time.Second); g.Problem() == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not noticed")
+		}
+	}
+	for path, want := range map[string]string{
+		"/": "the old ones are in force", "/api/status": `"asks": true`, "/metrics": "weir_controlplane_credentials_broken 1",
+	} {
+		if code, body := p.ask("GET", path, readToken, nil); code != 200 || !strings.Contains(string(body), want) || strings.Contains(string(body), "<broken>") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+}
