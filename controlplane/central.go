@@ -30,8 +30,7 @@ func (s *Server) serveTake(w http.ResponseWriter, r *http.Request) {
 	}
 	steps := centralSteps(loaded.result.Policy, &m)
 	a, err := s.config.Store.Take(r.Context(), takeOf(&m, steps, time.Now()))
-	if err != nil {
-		s.centralFailed(w, err)
+	if s.centralFailed(w, err) {
 		return
 	}
 	if a.Verdict == store.Settled {
@@ -54,8 +53,7 @@ func (s *Server) serveSettle(w http.ResponseWriter, r *http.Request) {
 	if !s.readCentral(w, r, m.Decode, &m.Node) {
 		return
 	}
-	if _, err := s.config.Store.Settle(r.Context(), hex.EncodeToString(m.ID[:]), m.Cost); err != nil {
-		s.centralFailed(w, err)
+	if _, err := s.config.Store.Settle(r.Context(), hex.EncodeToString(m.ID[:]), m.Cost); s.centralFailed(w, err) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -82,14 +80,32 @@ func (s *Server) readCentral(w http.ResponseWriter, r *http.Request, decode func
 	return true
 }
 
-// centralFailed answers what the store could not do: the Envoy then does as if the control plane were away.
-func (s *Server) centralFailed(w http.ResponseWriter, err error) {
-	if errors.Is(err, store.ErrUnavailable) {
-		s.log.Warn("central limits", "error", err)
+// centralFailed answers what the store could not do, if it could not: the Envoy then does as if the control plane were away.
+func (s *Server) centralFailed(w http.ResponseWriter, err error) bool {
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		s.storeAway(err.Error())
 		http.Error(w, store.ErrUnavailable.Error(), http.StatusServiceUnavailable)
-		return
+		return true
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return true
 	}
-	http.Error(w, err.Error(), http.StatusBadRequest)
+	s.storeAway("")
+	return false
+}
+
+// storeAway takes down whether the store answers, and logs it when that changes.
+func (s *Server) storeAway(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.away == "" && why != "":
+		s.log.Error("the store does not answer, and with it no central limit", "store", s.config.Store, "error", why)
+	case s.away != "" && why == "":
+		s.log.Info("the store answers again", "store", s.config.Store)
+	}
+	s.away = why
 }
 
 // centralSteps are the buckets of a call whose limits are central, by the policy as it is here.

@@ -228,6 +228,12 @@ func TestCentral(t *testing.T) {
 	if code, _ := p.take(8, "secret-tenant", 1); code != 503 {
 		t.Errorf("without the store: %d", code)
 	}
+	if _, body := p.ask("GET", "/metrics", readToken, nil); !strings.Contains(string(body), "weir_controlplane_store_up 0") {
+		t.Errorf("the metrics do not say so: %s", body)
+	}
+	if _, body := p.ask("GET", "/", readToken, nil); !strings.Contains(string(body), "The store does not answer") {
+		t.Error("the page does not say so")
+	}
 	if log := p.log.String(); strings.Contains(log, "secret") || strings.Contains(log, nodeToken) {
 		t.Errorf("the log has names of callers:\n%s", log)
 	}

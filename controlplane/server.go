@@ -32,6 +32,7 @@ type Server struct {
 	problem *FileProblem // what is wrong with the file now; nil: nothing
 	loads   int64        // policies that were taken
 	fails   int64        // that were not
+	away    string       // why the store does not answer; empty: it did, when last asked
 }
 
 // A loaded is a policy that is served.

@@ -24,6 +24,8 @@ type Status struct {
 	Nodes    []xds.Status `json:"nodes"`
 	Store    string       `json:"store,omitempty"` // where central limits are kept
 	Access   AccessInfo   `json:"access"`
+
+	StoreAway string `json:"store_away,omitempty"` // why it does not answer
 }
 
 // AccessInfo is about who may ask.
@@ -68,7 +70,7 @@ func (s *Server) Status() Status {
 		Problem: s.problem, Nodes: s.xds.Nodes(), Access: s.accessInfo(),
 	}
 	if s.config.Store != nil {
-		st.Store = s.config.Store.String()
+		st.Store, st.StoreAway = s.config.Store.String(), s.away
 	}
 	if err != nil {
 		st.NotReady = err.Error()
