@@ -144,9 +144,9 @@ func (r *rig) requests(t *testing.T) {
 	if source := resp.Header.Get("x-standin-source"); !strings.HasPrefix(source, "127.0.0.1:") {
 		t.Errorf("the filter sees the source %q, want the peer's", source)
 	}
-	// A caller cannot make Envoy send a request again.
+	// A caller cannot make Envoy send a request again that it would not: a write without a key.
 	before := r.calls.Load()
-	r.do("GET", "/tools/fail", nil, "x-envoy-retry-on", "5xx", "x-envoy-max-retries", "3")
+	r.do("POST", "/tools/fail", nil, "x-envoy-retry-on", "5xx", "x-envoy-max-retries", "3")
 	if n := r.calls.Load() - before; n != 1 {
 		t.Errorf("sent %d times, want once", n)
 	}

@@ -17,11 +17,12 @@ type Answer struct {
 	set     *tokens.Set
 	family  tokens.Family
 	usage   Usage
-	output  int64 // tokens of text seen
-	failed  bool  // an error in place of an answer
-	pending bool  // the work goes on in the background
-	over    bool  // the last event has come
-	covered int64 // of output: what usage includes
+	output  int64  // tokens of text seen
+	failed  bool   // an error in place of an answer
+	refusal []byte // the error, in a form of its own: {"error":…}
+	pending bool   // the work goes on in the background
+	over    bool   // the last event has come
+	covered int64  // of output: what usage includes
 	framing framing
 	framer  framer       // of a stream, once it is known that it is one
 	whole   *jsonScanner // of an answer that is one JSON document
@@ -133,10 +134,31 @@ func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // fail takes an error; after output it is the end of an answer, before it there was none. What is null or empty is none.
 func (a *Answer) fail(v jsonwalk.Value) {
-	if a.output == 0 && (v.IsObject() || v.Quoted() != "") {
-		a.failed = true
+	if !v.IsObject() && v.Quoted() == "" {
+		return
+	}
+	a.failed = a.failed || a.output == 0
+	for _, inner := range [...]string{"error", "response.error"} { // v may be the event that has it
+		if e := v.Get(inner); e.IsObject() {
+			v = e
+			break
+		}
+	}
+	a.refuse(string(v))
+}
+
+// maxRefusal is how long an error may be that is kept.
+const maxRefusal = 4 << 10
+
+// refuse keeps the first error of the answer.
+func (a *Answer) refuse(e string) {
+	if a.refusal == nil && len(e) <= maxRefusal {
+		a.refusal = append(append([]byte(`{"error":`), e...), '}')
 	}
 }
+
+// Refusal is an error within an answer whose status said that there was none, as an object {"error":…}; nil if there was none.
+func (a *Answer) Refusal() []byte { return a.refusal }
 
 // sawAll counts all texts of a delta, whatever their names (content, reasoning, arguments …), but not its labels. What is
 // nested deeper than any provider does counts as the JSON that it is, see maxNesting.

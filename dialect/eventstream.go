@@ -67,14 +67,15 @@ func (r *frameReader) begin() {
 func (r *frameReader) finish(to *Answer) {
 	r.have = 0
 	if kind := frameHeader(r.headers, ":message-type"); kind == "exception" || kind == "error" {
-		to.failedFrame()
+		to.failedFrame(frameHeader(r.headers, ":exception-type"))
 		return
 	}
 	to.endEvent()
 }
 
 // failedFrame takes a frame that says that something went wrong; the headers say what.
-func (a *Answer) failedFrame() {
+func (a *Answer) failedFrame(kind string) {
+	a.refuse(`{"type":"` + kind + `"}`)
 	a.event = eventBuffer{}
 	a.failed = a.failed || a.output == 0
 }

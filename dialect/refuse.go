@@ -40,6 +40,8 @@ func (d Dialect) Refuse(r *Refusal) Reply {
 		p.add("x-weir-tier", r.Tier.String())
 		p.add("x-weir-dimension", r.Dimension.String())
 		v.limitHeaders(&p, r)
+	} else if r.Gated() {
+		p.add("x-weir-tier", r.Tier.String())
 	}
 	p.add("x-should-retry", strconv.FormatBool(r.mayRetry()))
 	if r.RetryAfter > 0 {
@@ -57,7 +59,7 @@ func (p *Reply) add(name, value string) { p.Headers = append(p.Headers, [2]strin
 
 func (r *Refusal) mayRetry() bool {
 	switch r.Reason {
-	case policy.LimitExceeded, policy.QueueFull, policy.QueueTimeout:
+	case policy.LimitExceeded, policy.QueueFull, policy.QueueTimeout, policy.ProviderCooling:
 		return r.RetryAfter <= shouldRetryUntil
 	case policy.CASContention, policy.Internal:
 		return true

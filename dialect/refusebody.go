@@ -22,6 +22,8 @@ func details(r *Refusal) []byte {
 			b = strconv.AppendInt(append(b, `,"need":`...), r.Need, 10)
 			b = strconv.AppendInt(append(b, `,"remaining":`...), r.Remaining, 10)
 		}
+	} else if r.Gated() {
+		b = append(append(append(b, `,"tier":"`...), r.Tier.String()...), '"')
 	}
 	if r.RetryAfter > 0 {
 		b = strconv.AppendInt(append(b, `,"retry_after_ms":`...), ceilMillis(r.RetryAfter), 10)
@@ -35,15 +37,15 @@ func message(r *Refusal) string {
 	const who = "Refused by weir, not by the provider: "
 	s := ""
 	switch r.Reason {
-	case policy.LimitExceeded, policy.QuotaExhausted:
-		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + "."
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.ProviderCooling:
+		s = who + what(r) + "."
 	case policy.RequestTooLarge:
 		s = who + "the request needs " + quantity(r, r.Need) + ", and the " + r.Tier.String() + " limit of " + amount(r) +
 			" never admits more than that. Make it smaller, or declare less output."
 	case policy.QueueFull:
-		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + ", and too many wait for it already."
+		s = who + what(r) + ", and too many wait for it already."
 	case policy.QueueTimeout:
-		s = who + "the " + r.Tier.String() + " limit of " + amount(r) + left(r) + ", and it may not wait longer."
+		s = who + what(r) + ", and it may not wait longer."
 	case policy.RetryBudgetExhausted:
 		s = who + "the request tree has used up its " + quantity(r, r.Limit) + "."
 	case policy.FanoutRefused:
@@ -73,6 +75,17 @@ func message(r *Refusal) string {
 		s += " Try again in " + time.Duration(ceilMillis(r.RetryAfter)*int64(time.Millisecond)).String() + "."
 	}
 	return s
+}
+
+// what says what refuses for now: a limit, or what the provider has said before.
+func what(r *Refusal) string {
+	switch {
+	case r.Limit > 0:
+		return "the " + r.Tier.String() + " limit of " + amount(r) + left(r)
+	case r.Reason == policy.QuotaExhausted:
+		return "the provider has said that the quota is used up"
+	}
+	return "the provider has asked for a pause"
 }
 
 // amount says a limit in words: 10000 tokens in 1m0s (tpm).

@@ -16,6 +16,7 @@ import (
 
 // asked is what a driver is told of a call (e2e/clients/driver.py).
 type asked struct {
+	Model      string  `json:"model,omitempty"` // not the usual one
 	Stream     bool    `json:"stream"`
 	Usage      bool    `json:"usage"`                 // the stream's, as one asks the library for it
 	Responses  bool    `json:"responses"`             // by that API of OpenAI's

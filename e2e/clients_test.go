@@ -24,6 +24,9 @@ type scenario struct {
 	reason string   // of each of weir's refusals
 	most   int      // attempts, whatever the client
 	deaf   bool     // it does not wait as long as it was told
+	envoys int      // attempts that Envoy makes of a call that weir refuses in the end
+
+	decision string // that answers name
 }
 
 var scenarios = []scenario{
@@ -42,8 +45,10 @@ var scenarios = []scenario{
 	{name: "refused for an hour", limit: "{rph: 1, burst: 100%}", used: true, reason: "limit_exceeded", most: 1},
 	{name: "the day's quota is used up", limit: "{rpd: 1, burst: 100%}", used: true, reason: "quota_exhausted", most: 1},
 	{name: "the same, with num_retries=2", limit: "{rpd: 1, burst: 100%}", used: true, only: []string{"litellm"}, ask: asked{NumRetries: 2}, reason: "quota_exhausted", most: 3, deaf: true},
+	{name: "served by a smaller model", ask: asked{Model: "scarce", Class: "frugal"}, most: 1, decision: "degrade"},
+	{name: "a stream served by a smaller model", ask: asked{Model: "scarce", Class: "frugal", Stream: true}, most: 1, decision: "degrade"},
 	{name: "larger than the limit", limit: "{tpm: 20}", reason: "request_too_large", most: 1},
-	{name: "the provider fails, 1 retry left in the tree", ask: asked{Tree: "t", Status: 503}, reason: "retry_budget_exhausted", most: 3},
+	{name: "the provider fails, 1 retry left in the tree", ask: asked{Tree: "t", Status: 503}, reason: "retry_budget_exhausted", most: 1, envoys: 2},
 }
 
 // clientNames in the order of the table's columns.
@@ -54,11 +59,13 @@ func clientPolicy() string {
 apiVersion: weir/v1
 trust: [all]
 providers:
-  openai: {upstream: "http://MOCK", stream: {include_usage: add}, models: {"*": {rpm: 1_000_000}}}
-  anthropic: {upstream: "http://MOCK", models: {"*": {rpm: 1_000_000}}}
+  openai: {upstream: "http://MOCK", stream: {include_usage: add}, models: {scarce: {tpm: 5}, "*": {rpm: 1_000_000}}}
+  anthropic: {upstream: "http://MOCK", models: {scarce: {tpm: 5}, "*": {rpm: 1_000_000}}}
+degrade: {scarce: gpt-4o-mini}
 classes:
   interactive: {priority: 2}
   patient: {priority: 1, on_limit: queue, wait: 20s}
+  frugal: {priority: 1, on_limit: degrade}
 limits:
   tree:
     default: {retries: 1, ttl: 10m}

@@ -18,7 +18,7 @@ const endingsPolicy = `
 apiVersion: weir/v1
 trust: [all]
 providers:
-  openai: {upstream: "http://MOCK"}
+  openai: {upstream: "http://MOCK", adapt: off}
   broken: {upstream: "http://127.0.0.1:1", dialect: openai}
 limits:
   tenant:

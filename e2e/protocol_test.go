@@ -178,7 +178,7 @@ func TestHeadersInEnvoy(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		c := client(version)
 		tag := fmt.Sprint("headers", version)
-		r := call{tenant: tag, output: 5, headers: map[string]string{"x-user": "u", "x-weir-decision": "admit", "x-envoy-max-retries": "3", "x-envoy-retry-on": "5xx", "authorization": "Bearer sk", "x-mock-status": "503"}}.request(s.proxy)
+		r := call{tenant: tag, output: 5, headers: map[string]string{"x-user": "u", "x-weir-decision": "admit", "x-envoy-max-retries": "3", "x-envoy-retry-on": "5xx", "authorization": "Bearer sk", "x-mock-status": "500"}}.request(s.proxy)
 		resp, err := c.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -38,7 +38,12 @@ func startMock(t testing.TB, args ...string) *mockProvider {
 // startStack runs weir up with a policy in which MOCK stands for the mock provider's address.
 func startStack(t testing.TB, policy string, args ...string) *stack {
 	t.Helper()
-	s := &stack{mock: startMock(t)}
+	return startStackOn(t, startMock(t), policy, args...)
+}
+
+func startStackOn(t testing.TB, mock *mockProvider, policy string, args ...string) *stack {
+	t.Helper()
+	s := &stack{mock: mock}
 	s.policy = writeFile(t, "policy.yaml", s.fill(policy))
 	s.process = start(t, append([]string{"up", "--policy", s.policy, "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--workers", "2"}, args...)...)
 	s.proxy = s.find(`^  requests  http://(\S+)$`)
@@ -115,6 +120,7 @@ type event struct {
 	Tag       string            `json:"tag"`
 	Method    string            `json:"method"`
 	Path      string            `json:"path"`
+	Model     string            `json:"model"`
 	Input     int64             `json:"input"`
 	Output    int64             `json:"output"`
 	Status    int               `json:"status"`

@@ -27,6 +27,7 @@ type attempt struct {
 	at, answered time.Time
 	status       int           // 0: the client left before
 	reason       string        // x-weir-reason
+	decision     string        // x-weir-decision
 	wait         time.Duration // what the answer told it to wait
 }
 
@@ -85,6 +86,7 @@ func (p *tap) answered(a *attempt, r *http.Response) {
 	defer p.mu.Unlock()
 	ms, _ := strconv.ParseInt(r.Header.Get("retry-after-ms"), 10, 64)
 	a.answered, a.status, a.reason = time.Now(), r.StatusCode, r.Header.Get("x-weir-reason")
+	a.decision = r.Header.Get("x-weir-decision")
 	a.wait = time.Duration(ms) * time.Millisecond
 }
 

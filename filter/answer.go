@@ -27,9 +27,20 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			contentType = h[1]
 		case h[0] == "content-encoding":
 			encoding = h[1]
-		case strings.HasPrefix(h[0], "x-weir-"):
+		case strings.HasPrefix(h[0], "x-weir-"), h[0] == noRetry && s.attempts.ticket != 0:
 			s.vm.host.RemoveResponseHeader(h[0])
 		}
+	}
+	s.tellInstead()
+	if s.phase == sent {
+		s.hear(headers)
+		if s.enough() {
+			s.vm.host.SetResponseHeader("x-should-retry", "false")
+		}
+		s.sayHint()
+	}
+	for _, h := range s.explained() {
+		s.vm.host.SetResponseHeader(h[0], h[1])
 	}
 	if s.phase == sent && s.status < 300 {
 		s.vm.reader.Start(&s.answer, s.call.API, s.request.Family, contentType)
@@ -53,6 +64,9 @@ func (s *Stream) ResponseBody(size int, end bool) (a Action) {
 	defer s.guardAnswer("response_body")
 	if s.phase != sent {
 		return Continue
+	}
+	if s.refusal != nil {
+		s.hearBody(size)
 	}
 	var chunk []byte
 	if size > 0 && s.answer.Reads() {
@@ -91,6 +105,7 @@ func (s *Stream) ResponseTrailers() (a Action) {
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
 	s.leave() // who waits and goes is never sent
+	s.dropTicket()
 	s.settle(false)
 	s.writeLog()
 	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
@@ -107,6 +122,7 @@ func (s *Stream) settle(complete bool) {
 	}
 	s.phase = settled
 	s.logged.charged = s.charge(complete)
+	s.heed()
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.logged.charged)
 }
 

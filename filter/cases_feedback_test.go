@@ -4,27 +4,30 @@ package filter_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
+	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy/feedback"
+	"github.com/weirproxy/weir/policy/tokens"
 )
 
-// verdict is what an answer means. In a stream any event may be the one that refuses.
-func (w *caseWorld) verdict(c *caseCall) (v feedback.Verdict) {
+// verdict is what an answer means. One that says that it is good is read as the filter reads it.
+func (w *caseWorld) verdict(c *caseCall) feedback.Verdict {
 	r := feedback.Reply{Status: c.status, Wall: caseStart.UnixNano(), Headers: c.started, Body: bytes.Join(c.answer, nil)}
-	if c.status >= 400 || !strings.HasPrefix(c.kind, "text/event-stream") {
-		return feedback.Classify(r)
-	}
-	whole := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(r.Body))
-	for _, event := range strings.Split(whole, "\n\n") {
-		r.Body = []byte(event)
-		if v = feedback.Classify(r); v.Class != feedback.OK {
-			return v
+	if c.status < 400 {
+		var reader dialect.Reader
+		var a dialect.Answer
+		d, _ := dialect.Parse(w.policy.Providers[0].Dialect)
+		reader.Start(&a, d.CallOf(cmp.Or(c.request.Method, "POST"), c.request.Path).API, tokens.Family(0), c.kind)
+		for _, piece := range c.answer {
+			a.Feed(piece)
 		}
+		a.End()
+		r.Body = a.Refusal()
 	}
-	return v
+	return feedback.Classify(r)
 }
 
 // caseClasses are feedback's classes in the words of cases.
@@ -44,6 +47,9 @@ func checkClass(w *caseWorld, v json.RawMessage) {
 	}
 	if got := w.verdict(w.last()); got.Class != want {
 		w.wrong("class %v, want %s", got.Class, name)
+	}
+	if n := w.process.Metric("weir_provider_refusals_total.class." + want.String()); (n > 0) != (want != feedback.OK && w.last().x.Sent) {
+		w.wrong("the filter has counted %d of class %v", n, want)
 	}
 }
 

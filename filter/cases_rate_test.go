@@ -12,8 +12,8 @@ import (
 	"github.com/weirproxy/weir/policy/feedback"
 )
 
-// The filter does not follow yet what providers answer. Until it does (issue 4 of 7), cases about that run on the package that
-// will decide it: each answer is classified, and the verdict steps a controller.
+// Cases about rates say more than the filter shows: which limit is in force after each answer. They run on the package that decides
+// it: each answer is classified, and the verdict steps a controller. TestGate and its like have the filter itself.
 
 // caseAdaptive is a limit that follows a provider's answers: `true`, or an object.
 type caseAdaptive struct {

@@ -14,6 +14,9 @@ import (
 // decideBody decides on a body that is complete, or of which as much is buffered as is read. It goes by what the body is,
 // whatever its headers say: providers do.
 func (s *Stream) decideBody(complete bool) Action {
+	if s.endpoint != noEndpoint {
+		return s.readEndpoint()
+	}
 	r := &s.vm.reader
 	s.partial = !complete
 	if s.bytes == 0 {
@@ -79,14 +82,20 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
 	}
 	var path policy.Path
-	p.Path(&path, model, &caller)
+	p.Path(&path, s.gated(model), &caller)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
+		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
-	now, others := s.vm.host.Now(), s.others(model)
+	now := s.vm.host.Now()
+	others := s.others(now, model)
+	if a, ok := s.afterRetries(now, &path, &caller); ok {
+		return a
+	}
+	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if !others && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -95,16 +104,21 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
+	s.explain(now, &path, &q, &cost)
+	if s.branch && s.join(now, &ask, &path, cost) {
+		s.vm.countAdmitted()
+		return s.send(q)
+	}
 	if others {
 		return s.stand(now, model, s.waits(path, cost, q, caller))
 	}
-	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
+	d := s.reserve(now, &path, model, &q, cost)
 	if d.Shadow.Reason != policy.None {
 		s.vm.countDenied(metricShadow, &d.Shadow)
 		s.logged.shadow = d.Shadow
 	}
 	if d.Verdict == policy.Deny {
-		if s.class.OnLimit == policy.OnLimitQueue && (d.Refusal.Reason == policy.LimitExceeded || d.Refusal.Reason == policy.QuotaExhausted) {
+		if s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
 			w := s.waits(path, cost, q, caller)
 			w.refusal = d.Refusal
 			return s.stand(now, model, w)
@@ -117,14 +131,23 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 
 // waits is what is needed to try the request again.
 func (s *Stream) waits(path policy.Path, cost policy.Cost, q dialect.Request, c policy.Caller) *waiter {
-	q.Model = "" // it lies in the body's memory
+	q.Model = ""       // it lies in the body's memory
+	s.hinted.text = "" // it would not be true any more
 	return &waiter{path: path, cost: cost, request: q, caller: c}
 }
 
 // deny refuses a request for a limit.
 func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
+	if a, ok := s.instead(r, c); ok {
+		return a
+	}
+	return s.turnDown(r, unnamed(c, r.Tier))
+}
+
+// turnDown counts a refusal for a limit, and answers with it.
+func (s *Stream) turnDown(r *policy.Refusal, detail string) Action {
 	s.vm.countDenied(metricRequests, r)
-	return s.reply(r, unnamed(c, r.Tier))
+	return s.reply(r, detail)
 }
 
 // unnamed tells a caller that its limit is the one of all who are not known: else it would look in vain for its own.
@@ -160,21 +183,29 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 // retries is 1 for a request that was sent before: by a library, which says so (OpenAI's and Anthropic's count in
 // x-stainless-retry-count), by an Envoy before this one, or by a planner that declares it. They draw on one budget.
 func (s *Stream) retries() int64 {
-	if !s.plugin.policy.Uses(policy.TierTree) {
-		return 0
-	}
-	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
-		if v := s.header(h.name); v != "" && v != h.first {
-			return 1
-		}
+	if s.plugin.policy.Uses(policy.TierTree) && s.isRetry() {
+		return 1
 	}
 	return 0
+}
+
+// isRetry says whether the caller has sent the request before.
+//
+//go:noinline
+func (s *Stream) isRetry() bool {
+	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
+		if v := s.header(h.name); v != "" && v != h.first {
+			return true
+		}
+	}
+	return false
 }
 
 // send lets a request go that was admitted.
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
+	s.issueTicket()
 	s.rewrite()
 	return s.admit(sent)
 }
@@ -192,6 +223,8 @@ func (s *Stream) admit(as phase) Action {
 		switch {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
+			h.RemoveRequestHeader(kv[0])
+		case kv[0] == baggageHeader && s.plugin.baggage:
 			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable

@@ -44,6 +44,8 @@ func (s *Stream) scanHeaders() (path string) {
 			path = h[1]
 		case ":method":
 			s.method = h[1]
+		case branchHeader:
+			s.branch = true
 		case "content-length":
 			if n, err := strconv.ParseInt(h[1], 10, 64); err == nil && n >= 0 {
 				s.length = n

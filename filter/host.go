@@ -23,9 +23,12 @@ type Host interface {
 	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
+	SetResponseHeader(name, value string)
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte
 	SetResponseBody(chunk []byte) // instead of the chunk that is passing
+
+	Random(to []byte) bool // bytes that nobody can guess
 
 	Enter(stream uint32)     // host calls are about that stream from now on, until the callback ends
 	Resume()                 // lets its request go, which was paused

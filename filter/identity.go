@@ -59,11 +59,28 @@ func (a *asker) caller() (c policy.Caller) {
 	return c
 }
 
+// named is caller with all names of who asks, whether the policy's limits tell callers apart by them or not.
+func (a *asker) named() policy.Caller {
+	c, w := a.caller(), &a.policy.Who
+	c.Tenant, c.Vouched = a.first(w.Tenant)
+	c.User, _ = a.first(w.User)
+	if c.Tree, _ = a.first(w.Tree); c.Tree == policy.Unknown {
+		c.Tree = ""
+	}
+	return c
+}
+
+// owner is who may open and join a fan-out.
+func (a *asker) owner() policy.FanoutOwner {
+	c := a.named()
+	return a.policy.Owner(&c)
+}
+
 // tool is first, but who names none and asks an API that is no LLM uses that API as a tool.
 func (a *asker) tool(sources []policy.Source) string {
 	name, _ := a.first(sources)
-	if name == policy.Unknown && a.stream.dialect == dialect.Generic {
-		return a.stream.provider.Name
+	if p := a.stream.provider; name == policy.Unknown && p != nil && a.stream.dialect == dialect.Generic {
+		return p.Name
 	}
 	return name
 }
@@ -131,6 +148,8 @@ func (a *asker) read(s policy.Source) string {
 		if addr, ok := a.address(); ok {
 			return addr.String()
 		}
+	case policy.FromBaggage:
+		return baggage(a.stream.headers, s.Arg)
 	case policy.FromTraceID:
 		return traceID(a.stream.header("traceparent"))
 	case policy.FromDefault:

@@ -57,6 +57,15 @@ func (s *Stream) calibrate(now int64, q *dialect.Request) {
 	s.lesson.used, s.lesson.how = q.Input, q.How
 }
 
+// add counts tokens of input that weir puts into the request itself.
+func (l *lesson) add(n int64) {
+	for _, t := range []*int64{&l.raw, &l.counted, &l.used} {
+		if *t > 0 {
+			*t += n
+		}
+	}
+}
+
 // countAmple counts the input of a call for which an upper bound was reserved, if there is still something to learn.
 func (s *Stream) countAmple(now int64) {
 	v := s.vm

@@ -114,7 +114,9 @@ func (s *Stream) fields(f *fields) {
 				f.count("wait_ms", r.Wait.Milliseconds())
 			}
 		}
-		s.status = r.Reason.Status()
+		if s.verdict == policy.Admit {
+			s.status = r.Reason.Status()
+		}
 	}
 	if r := &l.shadow; r.Reason != policy.None {
 		f.word("shadow_reason", r.Reason.String())
@@ -147,6 +149,8 @@ func (s *Stream) fields(f *fields) {
 // decision is what became of a request.
 func (s *Stream) decision() string {
 	switch {
+	case s.verdict != policy.Admit:
+		return s.verdict.String()
 	case s.logged.refusal.Reason != policy.None:
 		return policy.Deny.String()
 	case s.phase == reading, s.phase == waiting:

@@ -3,8 +3,10 @@
 package filter_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/filter/filtertest"
 )
@@ -49,6 +51,24 @@ func TestLog(t *testing.T) {
 		x.Answer(200, `{}`)
 		if got := p.Logs[len(p.Logs)-1]; !strings.HasPrefix(got, "weir decision=admit shadow_reason=limit_exceeded shadow_tier=tenant shadow_dimension=rpm ") {
 			t.Errorf("a shadow limit: %q", got)
+		}
+	})
+}
+
+// The line says how long a request waited.
+func TestLogOfWhoWaited(t *testing.T) {
+	both(t, 1, strings.Replace(logPolicy, `"limits"`, `"classes":{"batch":{"on_limit":"queue","wait":"10s"}},"limits"`, 1), func(t *testing.T, p *filtertest.Process) {
+		r := request("/openai/v1/chat/completions", "a", `{"model":"gpt-4o","max_tokens":240,"messages":[]}`)
+		p.Worker(0).Open(r).Answer(200, `{"usage":{"prompt_tokens":8,"completion_tokens":240}}`)
+		r.Body = []byte(strings.Replace(string(r.Body), "240", "100", 1))
+		x := p.Worker(0).Open(r)
+		p.Sleep(9 * time.Second)
+		if x.Answer(200, `{}`); !x.Sent {
+			t.Fatal("it was not sent")
+		}
+		_, after, _ := strings.Cut(p.Logs[len(p.Logs)-1], "waited_ms=")
+		if ms, _ := strconv.Atoi(strings.Fields(after)[0]); ms < 100 {
+			t.Errorf("who waited: %q", p.Logs)
 		}
 	})
 }

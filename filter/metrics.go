@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/feedback"
 )
 
 // metrics are the counters of a VM, made when first needed: few of the combinations ever occur. They are counted in the VM's
@@ -15,11 +16,16 @@ type metrics struct {
 	all      []*Metric
 	admitted *Metric
 	queued   *Metric
+	fanouts  *Metric
+	joined   *Metric
+	unjoined *Metric
 	denied   map[decisionKey]*Metric
 	endings  [policy.NumEndings]*Metric
 	charges  [policy.NumChargeSources]*Metric
 	errors   [dialect.NumHows][len(errorBounds) + 1]*Metric
 	input    [dialect.NumHows][2]*Metric // tokens as counted, and as the provider counts
+	refusals [feedback.NumClasses]*Metric
+	retries  *Metric
 }
 
 // flush tells the host what was counted.
@@ -33,23 +39,29 @@ func (v *VM) flush() {
 }
 
 type decisionKey struct {
+	verdict   policy.Verdict
 	name      string
 	reason    policy.Reason
 	tier      policy.Tier
 	dimension policy.Dimension
+	limited   bool // by a limit
 }
 
 // Names of metrics; docs/reference.md explains each.
 const (
 	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
 	metricQueued   = "weir_queued_total"
-	metricShadow   = "weir_shadow_denials_total" // the same, for limits in shadow mode
-	metricCharges  = "weir_charges_total"        // source
-	metricEndings  = "weir_endings_total"        // ending
-	metricErrors   = "weir_input_errors_total"   // how, within
-	metricCounted  = "weir_input_counted_total"  // how
-	metricActual   = "weir_input_actual_total"   // how
-	metricPanics   = "weir_panics_total"         // callback
+	metricFanouts  = "weir_fanouts_total"           // decision, reason
+	metricBranches = "weir_branches_total"          // source
+	metricShadow   = "weir_shadow_denials_total"    // the same, for limits in shadow mode
+	metricCharges  = "weir_charges_total"           // source
+	metricEndings  = "weir_endings_total"           // ending
+	metricErrors   = "weir_input_errors_total"      // how, within
+	metricCounted  = "weir_input_counted_total"     // how
+	metricActual   = "weir_input_actual_total"      // how
+	metricPanics   = "weir_panics_total"            // callback
+	metricRefusals = "weir_provider_refusals_total" // class
+	metricRetries  = "weir_envoy_retries_total"
 )
 
 func (v *VM) countAdmitted() {
@@ -64,14 +76,30 @@ func (v *VM) countQueued() {
 }
 
 // countDenied counts a refusal: the name, with why as labels.
-func (v *VM) countDenied(name string, r *policy.Refusal) {
-	k := decisionKey{name, r.Reason, r.Tier, r.Dimension}
+func (v *VM) countDenied(name string, r *policy.Refusal) { v.countDecision(policy.Deny, name, r) }
+
+// countDecision counts what became of a request that was refused.
+func (v *VM) countDecision(d policy.Verdict, name string, r *policy.Refusal) {
+	k := decisionKey{d, name, r.Reason, r.Tier, r.Dimension, r.Limit > 0}
 	m := v.metrics.denied[k]
 	if m == nil {
 		m = v.newMetric(k.label())
 		v.metrics.denied[k] = m
 	}
 	m.pending++
+}
+
+// countRefusal counts a refusal of a provider.
+func (v *VM) countRefusal(c feedback.Class) {
+	v.count(&v.metrics.refusals[c], metricRefusals, "class", c.String())
+}
+
+// countRetry counts an attempt of Envoy's after the first.
+func (v *VM) countRetry() {
+	if v.metrics.retries == nil {
+		v.metrics.retries = v.newMetric(metricRetries)
+	}
+	v.metrics.retries.pending++
 }
 
 func (v *VM) newMetric(name string) *Metric {
@@ -81,7 +109,10 @@ func (v *VM) newMetric(name string) *Metric {
 }
 
 func (k decisionKey) label() string {
-	n := k.name + ".decision." + policy.Deny.String() + ".reason." + k.reason.String()
+	n := k.name + ".decision." + k.verdict.String() + ".reason." + k.reason.String()
+	if !k.limited {
+		return n
+	}
 	switch k.reason {
 	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()

@@ -13,9 +13,7 @@ import (
 
 // refuse counts a refusal that has nothing to do with a limit, and answers with it.
 func (s *Stream) refuse(reason policy.Reason, detail string) Action {
-	r := policy.Refusal{Reason: reason}
-	s.vm.countDenied(metricRequests, &r)
-	return s.reply(&r, detail)
+	return s.turnDown(&policy.Refusal{Reason: reason}, detail)
 }
 
 // reply answers the caller in its own dialect. The request never leaves.
@@ -26,6 +24,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 	if s.method == "HEAD" {
 		p.Body = nil
 	}
+	p.Headers = append(p.Headers, s.explained()...)
 	s.vm.host.Reply(p.Status, p.Headers, p.Body)
 	s.headers = nil
 	return Pause
@@ -35,7 +34,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 // not come back at once. 0: waiting does not help.
 func retryAfter(r *policy.Refusal) time.Duration {
 	switch r.Reason {
-	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout, policy.ProviderCooling:
 		spread := max(r.Wait/5, time.Second)
 		return r.Wait + time.Duration(rand.Int64N(int64(spread)))
 	case policy.CASContention, policy.Internal:
@@ -79,7 +78,7 @@ func (s *Stream) fail() (a Action) {
 		return Continue
 	}
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, policy.Cost{})
-	if s.plugin.policy.FailOpen && s.vm.emergency.take(s.vm.host.Now()) {
+	if s.plugin.policy.FailOpen && s.endpoint == noEndpoint && s.vm.emergency.take(s.vm.host.Now()) {
 		return s.admit(passing)
 	}
 	return s.refuse(policy.Internal, "")

@@ -9,24 +9,34 @@ import (
 	"github.com/weirproxy/weir/dialect"
 )
 
-// rewritable says whether weir may change the body: one that is compressed, signed, or not all there leaves as it is.
+// rewritable says whether weir may change the body: one that is compressed, signed, or was not read to its end leaves as it is.
 func (s *Stream) rewritable() bool {
-	return !s.partial && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
+	return !s.partial && s.bytes <= s.plugin.policy.Parse && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
 }
 
 // rewrite makes all changes to the body that is about to leave, one after the other.
 func (s *Stream) rewrite() {
-	if !s.asks {
+	if s.moved { // of a change by a filter of ABI 0.2.0 Envoy chooses the route anew; later ones would have to ask for it
+		s.vm.host.SetRequestHeader(":path", s.path)
+	}
+	if !s.asks && s.body == nil && !s.hinted.edits {
 		return
 	}
 	h := s.vm.host
-	body := h.RequestBody(int(s.bytes))
-	changed := false
+	body, changed := s.body, s.body != nil
+	if s.body = nil; !changed {
+		body = h.RequestBody(int(s.bytes))
+	}
 	if s.asks {
 		if out := dialect.AskForUsage(body); out != nil {
 			body, changed = out, true
 		} else {
 			s.asks = false
+		}
+	}
+	if s.hinted.edits {
+		if out := dialect.InjectHint(s.call.API, body, s.hinted.text); out != nil {
+			body, changed = out, true
 		}
 	}
 	if !changed {

@@ -6,6 +6,7 @@ import (
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/feedback"
 )
 
 // A phase is how far a stream has come. It only ever moves on.
@@ -35,6 +36,7 @@ type Stream struct {
 	call      dialect.Call
 	identity  uint32 // which of the identity headers came
 	doubled   bool   // one of them came twice
+	branch    bool   // it says that it was reserved
 	unmetered bool   // the policy lets the path pass uncounted
 	length    int64  // the body's, as declared; -1 if it is not
 	bytes     int64  // of the body that have come
@@ -47,17 +49,33 @@ type Stream struct {
 	lesson      lesson
 	status      int
 
+	pool        *pool            // of the model
+	heard       feedback.Verdict // on the answer's headers
+	refusal     [][2]string      // headers of an answer that refuses
+	refusalBody []byte           // the beginning of its body
+	attempts    attempts
+
 	id         uint32 // the host's
 	class      policy.Class
 	classIndex int
 	waiter     *waiter // while it waits
+	queued     int64   // ns that it waited, if that is to be said
+	why        string  // what it met, likewise
 
 	partial bool // its body was not complete when it was decided
+
+	verdict policy.Verdict // where it went, if not where it was meant to
+	model   string         // its model there
+	moved   bool           // its path has changed
+	body    []byte         // as it leaves, until it does; nil: it has not changed
 
 	asks   bool                 // weir asked for usage, and the caller did not
 	cutter *dialect.UsageCutter // takes it out again
 
 	logged logged
+
+	endpoint endpoint // of weir itself, that is asked for
+	hinted   hinted
 }
 
 // NewStream begins a stream, which the host knows by its id. Its memory is that of one that is done, if there is one.
@@ -82,6 +100,9 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 	path := s.scanHeaders()
 	s.path = path
 	s.noteHeaders()
+	if s.endpoint = endpointOf(path); s.endpoint != noEndpoint {
+		return s.openEndpoint(end)
+	}
 	if s.plugin.policy.Mode == policy.Off {
 		return s.admit(passing)
 	}

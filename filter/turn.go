@@ -13,7 +13,7 @@ import (
 // turn offers the line to its limits.
 func (l *line) turn(now int64) {
 	defer l.plugin.vm.guard("turn")
-	l.wake = queue.Never
+	l.wake, l.now = queue.Never, now
 	l.wake = l.queue.Turn(now, l)
 }
 
@@ -24,13 +24,14 @@ func (v *VM) turns(now int64, p *Plugin) {
 	next := int64(queue.Never)
 	for _, other := range v.plugins {
 		for _, l := range other.lines {
-			if l.queue.Len() > 0 {
+			if l.queue.Len() > 0 || l.said.expires > now {
 				l.turn(now)
+				l.tell(now)
 				next = min(next, l.wake)
 			}
 		}
 	}
-	v.plugins = slices.DeleteFunc(v.plugins, func(p *Plugin) bool { return p.budget.Entries == 0 })
+	v.plugins = slices.DeleteFunc(v.plugins, func(p *Plugin) bool { return p.budget.entries == 0 })
 	if v.effective != 0 {
 		v.enter(p.id)
 	}
@@ -63,11 +64,17 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	v := l.plugin.vm
 	w := v.waiters[e.ID]
 	s, now := w.stream, v.host.Now()
+	if m := l.yields(l.now, e.Class, time.Duration(l.now-e.Arrived)); m != nil {
+		w.refusal = l.passed(l.now, m, &w.cost)
+		l.last, l.stop = w.refusal, w.refusal
+		return queue.Stop(m.expires)
+	}
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
 		s.waiter = nil
 		delete(v.waiters, e.ID)
+		w.waited(now - e.Arrived)
 		v.countAdmitted()
 		s.send(w.request)
 		if v.turning != s {
@@ -80,10 +87,18 @@ func (l *line) Try(_ queue.Handle, e queue.Entry) queue.Answer {
 	if d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
-	if t := d.Refusal.Tier; t == policy.TierProvider || t == policy.TierEnvironment {
+	switch t := d.Refusal.Tier; {
+	case t == policy.TierProvider && d.Part:
+		return queue.SkipClass(until)
+	case t == policy.TierProvider:
+		l.stop = d.Refusal
 		return queue.Stop(until)
+	case t == policy.TierTenant && e.Parent != 0:
+		return queue.SkipParent(until)
+	case t == policy.TierTenant, t == policy.TierUser:
+		return queue.Skip(until)
 	}
-	return queue.Skip(until)
+	return queue.SkipAlone(until) // by a tool, a tree, an environment: others of the same user may not use it
 }
 
 // Timeout is what the queue calls for an entry whose time is over.
@@ -92,6 +107,7 @@ func (l *line) Timeout(_ queue.Handle, e queue.Entry) {
 	w := v.waiters[e.ID]
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
+	w.waited(l.now - e.Arrived)
 	v.enter(w.stream.id)
 	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
-	"github.com/weirproxy/weir/policy/queue"
 	"github.com/weirproxy/weir/policy/tokens"
 )
 
@@ -18,6 +17,8 @@ type VM struct {
 	host      Host
 	ledger    *policy.Ledger
 	reader    dialect.Reader
+	id        uint64 // random: no other worker has it, nor had this one in an earlier life
+	room      room
 	learner   *policy.Learner
 	ample     uint // calls for which an upper bound was reserved
 	metrics   metrics
@@ -31,17 +32,26 @@ type VM struct {
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
+
+	pools    map[policy.Key]*pool
+	gates    uint64             // changes to all pools that this worker knows of
+	attempts bool               // this VM counts Envoy's attempts
+	tickets  map[uint64]*Stream // by the number that their attempts know them by
 }
 
 // NewVM makes the state of one VM.
 func NewVM(h Host) *VM {
-	return &VM{
+	v := &VM{
 		host:    h,
-		ledger:  policy.NewLedger(h, rand.Uint64()|1),
+		id:      rand.Uint64() | 1,
 		learner: policy.NewLearner(h),
 		metrics: metrics{denied: map[decisionKey]*Metric{}},
 		waiters: map[uint64]*waiter{},
+		pools:   map[policy.Key]*pool{},
+		tickets: map[uint64]*Stream{},
 	}
+	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
+	return v
 }
 
 // TickEvery is how often Envoy must call [VM.Tick]; tellEvery is how often the host is told what was counted.
@@ -56,7 +66,9 @@ func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
 	v.ledger.Flush(now)
+	v.lookAfterGates(now)
 	v.turns(now, p)
+	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
 		v.renewed = now
 		v.ledger.Renew(now)
@@ -64,6 +76,7 @@ func (v *VM) Tick(p *Plugin) {
 	if now-v.told >= tellEvery {
 		v.told = now
 		v.ledger.SetWall(now, v.host.Wall().UnixNano())
+		v.adaptGates(now)
 		v.flush()
 	}
 }
@@ -79,8 +92,12 @@ type Plugin struct {
 	id        uint32        // the host's
 	period    time.Duration // of its ticks
 	lines     map[lineKey]*line
-	budget    queue.Counter // of all lines
-	identity  []string      // header names that must not come twice and do not leave
+	budget    places                          // of all lines
+	parts     map[*policy.Model][]policy.Part // of the classes
+	yielding  int                             // classes from this one on let higher ones of other workers go first
+	identity  []string                        // header names that must not come twice and do not leave
+	baggage   bool                            // so does the baggage
+	pools     map[*policy.Model]*pool
 }
 
 // Configure makes a plugin, which the host knows by its id, from a policy in JSON.
@@ -91,6 +108,10 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 			p, err = nil, fmt.Errorf("panic: %v", r)
 		}
 	}()
+	if string(config) == AttemptConfig {
+		v.attempts = true
+		return &Plugin{vm: v, id: id}, nil
+	}
 	spec, err := policy.Decode(config)
 	if err != nil {
 		return nil, err
@@ -103,18 +124,22 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	v.ledger.SetWall(compiled.Since, v.host.Wall().UnixNano())
 	p = &Plugin{
 		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
-		budget: queue.Counter{MaxEntries: compiled.Queue.Entries, MaxBytes: compiled.Queue.Bytes},
+		yielding: lowestYielding(compiled),
 	}
+	p.budget.plugin = p
 	for _, pr := range compiled.Providers {
 		d, ok := dialect.Parse(pr.Dialect)
 		if !ok {
 			return nil, fmt.Errorf("unknown dialect %q", pr.Dialect)
 		}
 		p.providers[pr] = d
+		p.split(pr)
 	}
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, fmt.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
+	p.baggage = usesBaggage(&compiled.Who)
+	p.makePools()
 	return p, nil
 }
 

@@ -22,6 +22,14 @@ type line struct {
 	queue  *queue.Queue
 	wake   int64          // ns: when the next turn is due
 	last   policy.Refusal // what the first of the line waits for
+	stop   policy.Refusal // what it waits for that all share
+	now    int64          // of the turn
+
+	model  *policy.Model
+	waits  string // where workers tell each other who waits; empty: nobody needs to know
+	said   mark   // by this one
+	above  mark   // the highest of another one
+	looked int64  // when above was looked for
 }
 
 // A lineKey is whose pool it is: model is nil where the provider has none for it.
@@ -40,6 +48,7 @@ type waiter struct {
 	request dialect.Request
 	caller  policy.Caller
 	refusal policy.Refusal // the last one
+	asks    bool           // it is to be told how long it waited
 }
 
 // line gives the line for a pool; create says whether to make it.
@@ -53,7 +62,10 @@ func (p *Plugin) line(provider *policy.Provider, model *policy.Model, create boo
 	if err != nil { // the policy was compiled with the same bounds
 		return nil
 	}
-	l = &line{plugin: p, queue: q, wake: queue.Never}
+	l = &line{plugin: p, queue: q, wake: queue.Never, model: model, looked: -1}
+	if model != nil && p.yielding < len(p.policy.Classes) {
+		l.waits = p.markName(provider, model)
+	}
 	p.lines[k] = l
 	return l
 }
@@ -66,15 +78,21 @@ func (p *Plugin) queueConfig() queue.Config {
 		if class.Aging > 0 {
 			c.Discipline = queue.Threshold
 		}
-		c.Classes = append(c.Classes, queue.Class{Threshold: class.Aging})
+		c.Classes = append(c.Classes, queue.Class{Threshold: class.Aging, Weight: class.Weight})
+	}
+	if p.policy.Queue.Weighted {
+		c.Discipline = queue.Weighted
 	}
 	return c
 }
 
-// others says whether somebody waits for the pool already: then nobody is tried out of turn.
-func (s *Stream) others(model *policy.Model) bool {
-	l := s.plugin.line(s.provider, model, false)
-	return l != nil && l.queue.Len() > 0
+// others says whether somebody waits for the pool already, here or, of a higher class, in another worker: then nobody is tried
+// out of turn.
+func (s *Stream) others(now int64, model *policy.Model) bool {
+	p := s.plugin
+	asks := model != nil && s.classIndex >= p.yielding
+	l := p.line(s.provider, model, asks)
+	return l != nil && (l.queue.Len() > 0 || asks && l.yields(now, s.classIndex, 0) != nil)
 }
 
 // stand puts a stream into the line for its pool, behind those of its class, and has the line's turn. If the stream's own comes
@@ -84,7 +102,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	if l == nil {
 		return s.deny(&w.refusal, &w.caller)
 	}
-	w.stream, w.line = s, l
+	w.stream, w.line, w.asks = s, l, s.asksWhy()
 	patience := time.Duration(math.MaxInt64 / 2)
 	expected := int64(0)
 	if class.OnLimit == policy.OnLimitQueue {
@@ -93,10 +111,18 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	v := s.vm
 	v.lastID++
 	var outcome queue.Outcome
+	owner, parent := w.owners()
 	w.handle, outcome = l.queue.Push(now, queue.Entry{
-		ID: v.lastID, Class: s.classIndex, Owner: w.owner(), Bytes: s.bytes, Deadline: now + int64(patience),
+		ID: v.lastID, Class: s.classIndex, Bytes: s.bytes, Deadline: now + int64(patience),
+		Cost: w.cost.In(policy.Tokens), Owner: owner, Parent: parent,
 	}, expected)
+	if outcome == queue.QueueFull && s.tryWithoutPlace(now, w, owner, parent) {
+		return s.held()
+	}
 	if outcome != queue.Queued {
+		if class.OnLimit != policy.OnLimitQueue && w.refusal.Reason != policy.None {
+			outcome = queue.Queued // it would not have waited: the limit refuses it, not the queue
+		}
 		return s.deny(w.because(outcome), &w.caller)
 	}
 	s.phase, s.waiter = waiting, w
@@ -110,25 +136,59 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		s.plugin.tickAt(l.wake)
 	}
 	v.turning = nil
+	stays := class.OnLimit == policy.OnLimitQueue
+	if s.phase == waiting && !stays {
+		s.leave()
+	}
+	l.tell(now) // of those that stay
 	if s.phase != waiting {
 		return s.held()
 	}
-	if class.OnLimit != policy.OnLimitQueue {
-		s.leave()
+	if !stays {
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
 	v.countQueued()
 	return s.held()
 }
 
-// owner is whose narrower buckets the waiter has to pass: those of its narrowest tier but tools and trees.
-func (w *waiter) owner() uint64 {
-	for i := range w.path.Len {
-		if s := &w.path.Steps[i]; s.Tier == policy.TierUser || s.Tier == policy.TierTenant {
-			return uint64(s.Owner)
+// tryWithoutPlace lets a request go for which the queue has no place, if it needs none: there is room for it in its limits, and
+// nobody that waits has a better right to that.
+func (s *Stream) tryWithoutPlace(now int64, w *waiter, owner, parent uint64) bool {
+	l, v := w.line, s.vm
+	if l.yields(now, s.classIndex, 0) != nil {
+		return false
+	}
+	if !l.queue.MayPass(now, s.classIndex) {
+		v.turning, v.effective = s, 0
+		l.turn(now)
+		v.enter(s.id)
+		v.turning = nil
+		if !l.queue.MayTry(now, s.classIndex, owner, parent) {
+			return false
 		}
 	}
-	return 0
+	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	if w.refusal = d.Refusal; d.Verdict != policy.Admit {
+		return false
+	}
+	v.countAdmitted()
+	s.send(w.request)
+	return true
+}
+
+// owners are whose narrower buckets the waiter has to pass: its user and its tenant, where they make a difference.
+func (w *waiter) owners() (owner, parent uint64) {
+	for i := range w.path.Len {
+		switch s := &w.path.Steps[i]; s.Tier {
+		case policy.TierUser:
+			owner, parent = uint64(s.Key), uint64(s.Owner)
+		case policy.TierTenant:
+			if owner == 0 {
+				owner = uint64(s.Key)
+			}
+		}
+	}
+	return owner, parent
 }
 
 // because is what a waiter is refused with: the limit that it met, or else the one that the line waits for.

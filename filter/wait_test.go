@@ -173,3 +173,86 @@ func TestWaitingOverAChange(t *testing.T) {
 		}
 	})
 }
+
+// A full queue refuses who would have to wait, and nobody for whom there is room: neither when it is full of who waits for limits
+// of their own, nor of lower classes.
+func TestFullQueueRefusesNobodyWhoNeedNotWait(t *testing.T) {
+	both(t, 2, waitPolicy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(classed("slow", "batch", "other"))
+		for range 3 {
+			if x := w.Open(classed("slow", "batch", "other")); !held(x) {
+				t.Fatalf("%+v", x.Reply)
+			}
+		}
+		for i, class := range []string{"batch", "interactive", "urgent"} {
+			if x := w.Open(classed("a", class, "other")); !x.Sent || p.Worker(1).Open(classed("b", class, "other")).Reply != nil {
+				t.Errorf("class %s (%d), for which there is room: %+v", class, i, x.Reply)
+			}
+		}
+		for class, want := range map[string]string{"batch": "queue_full", "interactive": "limit_exceeded"} {
+			if x := w.Open(classed("slow", class, "other")); reason(x) != want {
+				t.Errorf("one more of the same tenant, %s: %s", class, reason(x))
+			}
+		}
+	})
+	both(t, 1, waitPolicy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(classed("a", "batch", "gpt-4o"))
+		for range 3 {
+			w.Open(classed("a", "batch", "gpt-4o"))
+		}
+		p.Sleep(time.Second)
+		p.Clock += int64(40 * time.Millisecond) // there is room, and no tick has been yet
+		x, y := w.Open(classed("a", "urgent", "gpt-4o")), w.Open(classed("a", "urgent", "gpt-4o"))
+		if !x.Sent || reason(y) != "queue_full" {
+			t.Errorf("a higher class: %+v; one that would have to wait: %s", x.Reply, reason(y))
+		}
+	})
+}
+
+// An environment that waits for its share holds up no other environment, not even of the same user.
+func TestOwnEnvironmentHoldsUpNobody(t *testing.T) {
+	environments := `{"apiVersion":"weir/v1","trust":["all"],
+	"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rps":"10","burst":"100%"}}}},
+	"limits":{"environment":{"ci":{"share":"10%"},"production":{"share":"90%"}},"user":{"default":{"rps":"100"}}},
+	"classes":{"batch":{"on_limit":"queue","wait":"9s"}}}`
+	both(t, 1, environments, func(t *testing.T, p *filtertest.Process) {
+		open := func(environment string) *filtertest.Exchange {
+			r := classed("a", "batch", "gpt-4o")
+			r.Headers = append(r.Headers, [2]string{"x-environment", environment})
+			return p.Worker(0).Open(r)
+		}
+		open("ci")
+		if ci, production := open("ci"), open("production"); !held(ci) || !production.Sent {
+			t.Errorf("ci waits: %v, production goes: %v", held(ci), production.Sent)
+		}
+	})
+}
+
+// Users of one tenant hold each other up no more than tenants do; who waits for the tenant's limit holds up all of them.
+func TestOwnersOfALine(t *testing.T) {
+	users := `{"apiVersion":"weir/v1","trust":["all"],
+	"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rps":"100"}}}},
+	"limits":{"tenant":{"a":{"rps":"4","burst":"100%"}},"user":{"default":{"rps":"1","burst":"100%"}}},
+	"classes":{"batch":{"on_limit":"queue","wait":"9s"}}}`
+	both(t, 1, users, func(t *testing.T, p *filtertest.Process) {
+		open := func(user string) *filtertest.Exchange {
+			r := classed("a", "batch", "gpt-4o")
+			r.Headers = append(r.Headers, [2]string{"x-user", user})
+			return p.Worker(0).Open(r)
+		}
+		open("u1")
+		waits := open("u1")
+		if u2, u3, u4 := open("u2"), open("u3"), open("u4"); !held(waits) || !u2.Sent || !u3.Sent || !u4.Sent {
+			t.Errorf("users hold each other up: %v %v %v", u2.Sent, u3.Sent, u4.Sent)
+		}
+		if u5 := open("u5"); !held(u5) {
+			t.Error("the tenant's limit does not hold")
+		}
+		p.Sleep(1200 * time.Millisecond)
+		if !waits.Sent {
+			t.Error("it does not go")
+		}
+	})
+}

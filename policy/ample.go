@@ -51,6 +51,17 @@ func (s *batch) serve(now int64, path *Path, bound Cost, res *Reservation) bool 
 	return now < s.expires && s.reservation.path.same(path) && s.reservation.Split(bound, res)
 }
 
+// Split moves a part of what a reservation holds into another, which is settled by itself; false if there is not so much left.
+func (r *Reservation) Split(part Cost, to *Reservation) bool {
+	if r.path.Len == 0 || !r.Cost.Covers(part) {
+		return false
+	}
+	*to = *r
+	to.Cost = part
+	r.Cost = r.Cost.Minus(part)
+	return true
+}
+
 // spareCalls is how many calls of the cost, up to maxBatch, all limits of the path admit and stay hardly used; 0: not even one.
 // It loads the path.
 func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
@@ -69,6 +80,9 @@ func (l *Ledger) spareCalls(now int64, path *Path, cost Cost) int64 {
 		if s.Limit.InFlight > 0 {
 			n = min(n, s.Limit.InFlight/8-r.inFlight(now, l.vm)-r.held.inFlight())
 		}
+	}
+	if path.Part != nil { // a class has less than all have, so that nothing is taken ahead
+		n = min(n, 1)
 	}
 	return max(n, 0)
 }
@@ -113,7 +127,7 @@ func (p *Path) hash() (h uint64) {
 
 // same says whether two paths are the same buckets under the same limits.
 func (p *Path) same(o *Path) bool {
-	if p.Len != o.Len || p.Shadow != o.Shadow {
+	if p.Len != o.Len || p.Shadow != o.Shadow || p.Part != o.Part {
 		return false
 	}
 	for i := range p.Len {

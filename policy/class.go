@@ -32,6 +32,16 @@ type Class struct {
 	OnLimit OnLimit
 	Wait    time.Duration // at most, in the queue
 	Aging   time.Duration // the age from which it goes before higher classes; 0: never
+	Weight  int64         // of its sends, where the queue is weighted; 1 to maxWeight
+	Share   Share         // of the limits of models; 0: it has no part of its own
+	Keep    bool          // its share is not lent
+	Queues  bool          // its requests may wait, by the class itself or by a route
+}
+
+// A QueueRule is what may wait in all workers together, and in which order it goes.
+type QueueRule struct {
+	Entries, Bytes int64
+	Weighted       bool // classes get sends in the ratio of their weights; else the highest class goes first
 }
 
 // A route gives requests of a path a class, or another end at a limit.
@@ -46,6 +56,7 @@ const (
 	defaultWait = 30 * time.Second
 	maxWait     = 4 * time.Minute // Envoys close streams in which nothing moves for five
 	maxClasses  = 8
+	maxWeight   = 16 // package queue has the same
 )
 
 // classes compiles the classes, the one with the highest priority first: that is what the policy says, or else the share.
@@ -69,8 +80,16 @@ func (c *compiler) classes(p *Policy) {
 		if wait > maxWait {
 			c.add(Join(path, "wait"), "write 30s", "%v is more than %v", wait, maxWait)
 		}
-		p.Classes = append(p.Classes, Class{Name: name, OnLimit: c.onLimit(path, s.OnLimit), Wait: wait, Aging: time.Duration(s.Aging)})
+		p.Classes = append(p.Classes, Class{
+			Name: name, OnLimit: c.onLimit(path, s.OnLimit), Wait: wait, Aging: time.Duration(s.Aging),
+			Weight: c.weight(path, &s), Share: s.Share, Keep: s.Borrow != nil && !*s.Borrow,
+		})
 		sum += s.Share
+	}
+	for _, class := range p.Classes {
+		if class.Share == 0 && sum == Whole && !slices.ContainsFunc(p.Classes, func(o Class) bool { return o.Share > 0 && !o.Keep }) {
+			c.add(Join("classes", class.Name), "give it a share, or let others lend theirs", "the others have all of every limit, and lend nothing")
+		}
 	}
 	if sum > Whole {
 		c.add("classes", "make them 100% or less", "the shares add up to %d%%", int64(sum)*100/int64(Whole))
@@ -78,20 +97,38 @@ func (c *compiler) classes(p *Policy) {
 	if len(names) == 0 {
 		p.Classes = []Class{{Name: defaultName, Wait: defaultWait}}
 	}
+	for i := range p.Classes {
+		p.Classes[i].Queues = p.Classes[i].OnLimit == OnLimitQueue
+	}
 	c.routes(p)
 	c.queue(p)
+}
+
+// weight compiles what the order of the queue needs of a class.
+func (c *compiler) weight(path string, s *ClassSpec) int64 {
+	weighted := c.spec.Queue.Order == "weighted"
+	switch {
+	case s.Weight > maxWeight:
+		c.add(Join(path, "weight"), "write the ratio in small numbers, such as 3", "%d is more than %d", s.Weight, maxWeight)
+	case s.Weight > 0 && !weighted:
+		c.add(Join(path, "weight"), "write queue: {order: weighted}, or leave it out", "only a weighted queue has weights")
+	case s.Aging > 0 && weighted:
+		c.add(Join(path, "aging"), "leave it out: no class starves another", "a weighted queue does not age")
+	}
+	return cmp.Or(int64(s.Weight), 1)
 }
 
 // queue compiles the bounds of what waits.
 func (c *compiler) queue(p *Policy) {
 	q := c.spec.Queue
 	p.Queue.Entries, p.Queue.Bytes = int64(cmp.Or(q.Entries, 1000)), int64(cmp.Or(q.Bytes, 64<<20))
+	p.Queue.Weighted = c.oneOf("queue.order", q.Order, "priority", "priority", "weighted") == "weighted"
 	if p.Queue.Entries > maxEntries {
 		c.add("queue.entries", "write 1000", "%d is more than %d", p.Queue.Entries, maxEntries)
 	}
 }
 
-// maxEntries is how many requests may wait in one worker.
+// maxEntries is how many requests may wait.
 const maxEntries = 1 << 16
 
 // Classed says whether it makes a difference of which class a request is.
@@ -100,7 +137,8 @@ func (p *Policy) Classed() bool {
 }
 
 func (c *compiler) onLimit(path, word string) OnLimit {
-	word = c.oneOf(Join(path, "on_limit"), word, "deny", onLimitNames[:]...)
+	path = Join(path, "on_limit")
+	word = c.goes(path, c.oneOf(path, word, "deny", onLimitNames[:]...))
 	return OnLimit(slices.Index(onLimitNames[:], word))
 }
 
@@ -115,6 +153,9 @@ func (c *compiler) routes(p *Policy) {
 			if r.class = p.classNamed(s.Class); r.class < 0 {
 				c.add(Join(path, "class"), "write one of "+strings.Join(sortedKeys(c.spec.Classes), ", "), "no class %q", s.Class)
 			}
+		}
+		for i := range p.Classes {
+			p.Classes[i].Queues = p.Classes[i].Queues || r.onLimit == OnLimitQueue && (r.class < 0 || r.class == i)
 		}
 		p.routes.Add(s.Match.Path, r)
 	}

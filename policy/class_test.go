@@ -36,6 +36,9 @@ func TestClassOf(t *testing.T) {
 			t.Errorf("%+v: class %s, %v", row, c.Name, c.OnLimit)
 		}
 	}
+	if !p.Classes[0].Queues || !p.Classes[1].Queues {
+		t.Error("a route may make any class wait")
+	}
 	none := compiled(t, `{"apiVersion":"weir/v1","providers":{"openai":{"upstream":"https://h"}}}`)
 	if i, c := none.ClassOf("/x", "batch", "interactive", true); i != 0 || c.OnLimit != OnLimitDeny {
 		t.Errorf("without classes: %d %+v", i, c)

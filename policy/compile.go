@@ -69,14 +69,17 @@ func (c *compiler) compile() *Policy {
 		Learned:  c.oneOf("output.reserve", s.Output.Reserve, "declared", "declared", "learned") == "learned",
 		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
 		Families: c.families(),
+		Explain:  s.Explain.Header,
 		Log:      c.log(),
 	}
 	p.Hasher = hasherOf(p.Secret)
 	c.limits(p)
+	c.agents(p)
 	c.ratings(p)
 	c.slots(p)
 	c.classes(p)
 	c.providers(p)
+	c.substitutes(p)
 	return p
 }
 

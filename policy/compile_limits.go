@@ -140,9 +140,15 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 	for _, name := range sortedKeys(specs) {
 		path, s := Join("limits.tree", name), specs[name]
 		c.name(path, name, MaxName)
-		if s == nil || *s == (TreeSpec{TTL: s.TTL, Floor: s.Floor}) {
+		if s == nil || s.OnRetriesSpent != "degrade" && *s == (TreeSpec{TTL: s.TTL, Floor: s.Floor, OnRetriesSpent: s.OnRetriesSpent}) {
 			c.add(path, "write {calls: 60, ttl: 30m}", "no limit")
 			continue
+		}
+		field := Join(path, "on_retries_spent")
+		relieved := c.goes(field, c.oneOf(field, s.OnRetriesSpent, "deny", "deny", "degrade")) == "degrade"
+		retries := s.Retries
+		if retries == 0 && relieved {
+			retries = defaultRetries
 		}
 		ttl := cmp.Or(time.Duration(s.TTL), defaultTreeTTL)
 		if ttl < time.Second || ttl > MaxWindow {
@@ -152,7 +158,7 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 		for _, b := range []struct {
 			d Dimension
 			n Count
-		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, s.Retries}} {
+		}{{TreeTokens, s.Tokens}, {TreeCalls, s.Calls}, {TreeRetries, retries}} {
 			if b.n > MaxUnits {
 				c.add(Join(path, b.d.String()), "write less", "%d is more than %d", b.n, int64(MaxUnits))
 			} else if b.n > 0 {
@@ -160,9 +166,14 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 			}
 		}
 		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
+		m[name].relieved = relieved
 	}
 	return m
 }
 
-// defaultTreeTTL is how long a request tree may live if the policy does not say.
-const defaultTreeTTL = 30 * time.Minute
+// What holds if the policy does not say: how long a request tree may live, and how many retries it has where only their end is
+// spoken of.
+const (
+	defaultTreeTTL = 30 * time.Minute
+	defaultRetries = 2
+)

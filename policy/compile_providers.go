@@ -39,6 +39,8 @@ func (c *compiler) providers(p *Policy) {
 		for _, u := range s.Unmetered {
 			pr.Unmetered.Add(u, true)
 		}
+		pr.Adapt, pr.Attempts = c.adapt(Join(path, "adapt"), s.Adapt), s.Attempts || s.Upstream != ""
+		pr.Rest = &Model{Pattern: "*", Limit: NewLimit(Enforce, 0), key: p.Hasher.Key(TierProvider, name, "*")}
 		c.models(p, pr, Join(path, "models"), s.Models)
 		p.Providers = append(p.Providers, pr)
 	}
@@ -47,7 +49,7 @@ func (c *compiler) providers(p *Policy) {
 
 func (c *compiler) prefix(path, name, prefix string) string {
 	prefix = cmp.Or(prefix, "/"+name)
-	if prefix[0] != '/' || strings.Contains(prefix, "//") || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, "/.weir") {
+	if prefix[0] != '/' || strings.Contains(prefix, "//") || strings.ContainsAny(prefix, "?#% ") || !Printable(prefix) || strings.HasPrefix(prefix, EndpointPrefix) {
 		c.add(Join(path, "prefix"), "write /"+name, "%q is no path prefix", prefix)
 	}
 	return strings.TrimSuffix(prefix, "/")

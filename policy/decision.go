@@ -11,10 +11,12 @@ type Verdict uint8
 const (
 	Admit Verdict = iota
 	Deny
+	Degraded // sent to a smaller model, or answered with a fixed reply
+	Spilled  // sent to another provider
 	numVerdicts
 )
 
-var verdictNames = [numVerdicts]string{"admit", "deny"}
+var verdictNames = [numVerdicts]string{"admit", "deny", "degrade", "spill"}
 
 func (v Verdict) String() string { return nameOf(verdictNames[:], v) }
 
@@ -38,6 +40,7 @@ const (
 	QueueFull                   // nobody else may wait
 	QueueTimeout                // it has waited as long as it may, or would have to wait longer
 	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
+	ProviderCooling             // the provider has asked to be left alone for a time
 	numReasons
 )
 
@@ -60,6 +63,7 @@ var reasons = [numReasons]struct {
 	QueueFull:            {"queue_full", 429},
 	QueueTimeout:         {"queue_timeout", 429},
 	RetryBudgetExhausted: {"retry_budget_exhausted", 429},
+	ProviderCooling:      {"provider_cooling", 429},
 	FanoutRefused:        {"fanout_refused", 429},
 }
 
@@ -102,6 +106,7 @@ type Decision struct {
 	Verdict Verdict
 	Refusal Refusal
 	Shadow  Refusal
+	Part    bool  // the class's part refuses, whatever the buckets do
 	Fits    int64 // of a fan-out that was refused: how many branches would be admitted
 }
 

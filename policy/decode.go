@@ -62,6 +62,10 @@ func decode(path string, v jsonwalk.Value, to any) (err error) {
 		return decode(path, v, optional[EnvironmentSpec]{to})
 	case **TreeSpec:
 		return decode(path, v, optional[TreeSpec]{to})
+	case **DegradeSpec:
+		return decode(path, v, optional[DegradeSpec]{to})
+	case **SpillSpec:
+		return decode(path, v, optional[SpillSpec]{to})
 	case nullable:
 		if null {
 			to.null()

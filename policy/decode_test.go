@@ -133,7 +133,7 @@ func TestDecodeRandom(t *testing.T) {
 
 // randomObject makes JSON that a type may have, some of it wrong.
 func randomObject(t *rapid.T, ty reflect.Type) any {
-	if rapid.IntRange(0, 300).Draw(t, "odd") == 0 {
+	if rapid.IntRange(0, 500).Draw(t, "odd") == 0 {
 		return rapid.SampledFrom([]any{"", "x", nil, 7, true, []int{1}, map[string]int{"a": 1}}).Draw(t, "value")
 	}
 	if to, ok := reflect.New(ty).Interface().(textual); ok {

@@ -44,7 +44,8 @@
 //
 // # Fan-out
 //
-// [Ledger.ReserveFanout] takes the sum of n calls or says how many would fit; [Reservation.Split] gives each branch its part.
+// [Ledger.OpenFanout] takes the sum of the calls of several legs or says how many would fit; [Ledger.JoinFanout] gives each
+// branch its part, at whatever worker.
 //
 // # More of the mind
 //

@@ -49,28 +49,33 @@ func ExampleLedger_Reserve() {
 	// admit
 }
 
-// Ten branches of 400 tokens do not fit what may come at once; six would.
-func ExampleLedger_ReserveFanout() {
+// Ten branches of 100 tokens are more than half of what may come at once; nine are not.
+func ExampleLedger_OpenFanout() {
 	p := acme()
 	ledger := policy.NewLedger(policytest.NewStore(), 1)
-	var path policy.Path
-	p.Path(&path, nil, &policy.Caller{Tenant: "acme"})
+	caller := policy.Caller{Tenant: "acme"}
+	leg := policy.Leg{Each: policy.Cost{Requests: 1, Input: 100}, Calls: 10}
+	p.Path(&leg.Path, nil, &caller)
 
 	now := int64(time.Hour)
-	var used, all, branch policy.Reservation
-	ledger.Reserve(now, &path, policy.Cost{Requests: 1, Input: 100}, &used)
-	each := policy.Cost{Requests: 1, Input: 400}
-	d := ledger.ReserveFanout(now, &path, each, 10, &all)
+	var used, branch policy.Reservation
+	ledger.Reserve(now, &leg.Path, policy.Cost{Requests: 1, Input: 600}, &used)
+	id, owner := policy.FanoutID{1, 2, 3}, p.Owner(&caller)
+	bounds := policy.FanoutBounds{Most: 64, TTL: time.Minute, PerTree: 2}
+	d := ledger.OpenFanout(now, id, owner, []policy.Leg{leg}, &bounds)
 	fmt.Println(d.Refusal.Reason, "of 10 would fit:", d.Fits)
 
-	ledger.ReserveFanout(now, &path, each, d.Fits, &all)
-	for all.Split(each, &branch) {
-		ledger.Settle(now, &branch, each)
+	leg.Calls = d.Fits
+	ledger.OpenFanout(now, id, owner, []policy.Leg{leg}, &bounds)
+	branches := 0
+	for ledger.JoinFanout(now, id, owner, &leg.Path, leg.Each, &branch) {
+		ledger.Settle(now, &branch, leg.Each)
+		branches++
 	}
-	fmt.Println("left of the reservation:", all.Cost.Input)
+	fmt.Println("branches:", branches)
 	// Output:
-	// fanout_refused of 10 would fit: 6
-	// left of the reservation: 0
+	// fanout_refused of 10 would fit: 9
+	// branches: 9
 }
 
 // A wrong policy gives an error for each thing that is wrong with it.

@@ -2,70 +2,64 @@
 
 package policy
 
+import "time"
+
 // An agent that is about to send several calls at once reserves the sum of them first, or learns how many would fit: half a
-// fan-out is of no use to it (RATIONALE.md, "Why is a fan-out all or nothing?").
+// fan-out is of no use to it (RATIONALE.md, "Why is a fan-out all or nothing?"). Branches may come to any worker.
 
-// ReserveFanout takes the cost of n calls from all buckets of the path, or from none. Refused for now, it says in
-// Decision.Fits how many would be admitted, at least 0 and less than n; the reason is then FanoutRefused, with the limit that
-// decides. Branches are taken from the reservation by [Reservation.Split]; who holds it must give back what no branch has
-// taken, by settling it at cost 0. [Ledger.OpenFanout] does so by itself.
-func (l *Ledger) ReserveFanout(now int64, path *Path, each Cost, n int64, res *Reservation) Decision {
-	d := l.Reserve(now, path, each.Times(max(n, 0)), res)
-	if d.Verdict != Deny || d.Refusal.Reason == CASContention {
-		return d
-	}
-	d.Fits = l.fits(now, path, each, n)
-	d.Refusal.Reason = FanoutRefused
-	return d
+// A Leg is the calls of one kind in a fan-out: to one model, or of one tool.
+type Leg struct {
+	Path  Path
+	Each  Cost // of one call
+	Calls int64
 }
 
-// fits is the largest number of calls, less than n, that the path admits at once. It only looks.
-func (l *Ledger) fits(now int64, path *Path, each Cost, n int64) int64 {
-	for i := range path.Len {
-		l.load(now, &path.Steps[i], &l.loads[i])
-	}
-	low, high := int64(0), max(n, 1)
-	for low+1 < high { // what admits k calls admits fewer
-		k := low + (high-low)/2
-		cost := each.Times(k)
-		var d Decision
-		for i := range path.Len {
-			l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
-		}
-		if d.Verdict == Admit {
-			low = k
-		} else {
-			high = k
-		}
-	}
-	return low
+// calls is how many the leg has if k of the first leg's n were reserved.
+func (g *Leg) calls(k, n int64) int64 { return mulDivUp(g.Calls, k, n) }
+
+// MaxLegs is how many kinds of calls a fan-out may have.
+const MaxLegs = 8
+
+// FanoutBounds are what a policy allows.
+type FanoutBounds struct {
+	Most    int64 // calls of one kind
+	TTL     time.Duration
+	PerTree int // open ones of one owner
 }
 
-// Split moves a part of what a reservation holds into another, which is settled by itself; false if there is not so much left.
-func (r *Reservation) Split(part Cost, to *Reservation) bool {
-	if r.path.Len == 0 || !r.Cost.Covers(part) {
-		return false
-	}
-	*to = *r
-	to.Cost = part
-	r.Cost = r.Cost.Minus(part)
-	return true
-}
-
-// A FanoutID names an open fan-out to all workers. Whoever knows it may take a branch, so it must be random.
+// A FanoutID names an open fan-out to all workers. Whoever knows it and is its owner may take a branch, so it must be random.
 type FanoutID [16]byte
 
-// OpenFanout is ReserveFanout for branches that may come to any worker, until ttl ns from now; then what none has taken comes
-// back. With too many open ones it is refused like one that meets others all the time.
-func (l *Ledger) OpenFanout(now int64, id FanoutID, path *Path, each Cost, n, ttl int64) Decision {
-	var res Reservation
-	d := l.ReserveFanout(now, path, each, n, &res)
-	if d.Verdict != Admit {
+// A FanoutOwner is who may use a fan-out: a tree of a user of a tenant, or what of them is known.
+type FanoutOwner struct{ Tenant, Tree Key }
+
+// OpenFanout takes the cost of all calls of all legs from all their buckets, or from none, for branches that may come to any
+// worker within the bounds' time; then what none has taken comes back. Of what a user has, or of what a tenant has where users
+// have no limit, it takes half at most. Refused, the reason is FanoutRefused, with the limit that decides unless it is a bound of
+// the policy, and Decision.Fits says how many calls of the first leg would be admitted with their part of the others: at least 0
+// and less than were asked for.
+func (l *Ledger) OpenFanout(now int64, id FanoutID, owner FanoutOwner, legs []Leg, b *FanoutBounds) (d Decision) {
+	if l.full(owner.Tenant) {
+		return Decision{Verdict: Deny, Refusal: Refusal{Reason: CASContention, Wait: inFlightWait}}
+	}
+	if l.openOf(now, owner) >= b.PerTree {
+		return Decision{Verdict: Deny, Refusal: Refusal{Reason: FanoutRefused, Tier: TierTree}}
+	}
+	j := newJoint(legs)
+	if n := legs[0].Calls; !j.within(n, b.Most) {
+		d.Verdict = Deny
+	} else if l.loadJoint(now, j); l.checkJoint(now, j, n, &d) {
+		l.takeJoint(now, j, &d)
+	}
+	if d.Verdict == Deny {
+		if d.Refusal.Reason != CASContention {
+			d.Fits, d.Refusal.Reason = l.fits(now, j, b.Most), FanoutRefused
+		}
 		return d
 	}
-	open := openFanout{id: id, reservation: res, expires: now + ttl}
-	if !l.publish(now, &open) {
-		l.Settle(now, &res, Cost{})
+	open := openFanout{id: id, tenant: owner.Tenant, legs: j.reservations(), expires: now + int64(b.TTL), moved: now}
+	if !l.publish(now, owner, &open, b.PerTree) {
+		open.settle(l, now)
 		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Wait: inFlightWait}
 		return d
 	}
@@ -73,26 +67,20 @@ func (l *Ledger) OpenFanout(now int64, id FanoutID, path *Path, each Cost, n, tt
 	return d
 }
 
-// JoinFanout takes the part of one branch from an open fan-out; false if it is not open any more, was reserved for another
-// caller, or has not so much left: then the branch is a call like any other.
-func (l *Ledger) JoinFanout(now int64, id FanoutID, path *Path, cost Cost, res *Reservation) bool {
-	var f fanoutRecord
-	for range maxTries {
-		name, cas, found := l.findFanout(id, &f)
-		if !found || now >= f.expires || f.path != path.hash() || int(f.steps) != path.Len || !f.left.Covers(cost) {
-			return false
+// fits is the largest number of calls of the first leg, less than all, that would be admitted. It only looks.
+func (l *Ledger) fits(now int64, j *joint, most int64) int64 {
+	l.loadJoint(now, j)
+	low, high := int64(0), j.legs[0].Calls
+	for low+1 < high { // what admits k calls admits fewer
+		k := low + (high-low)/2
+		var d Decision
+		if j.within(k, most) && l.checkJoint(now, j, k, &d) {
+			low = k
+		} else {
+			high = k
 		}
-		f.left = f.left.Minus(cost)
-		if !l.store.Set(name.str(), f.bytes(), cas) {
-			continue
-		}
-		*res = Reservation{Cost: cost, path: *path, at: f.at, spill: f.spill}
-		for i := range path.Len {
-			l.holdMore(now, &path.Steps[i], f.spill[i], cost.Requests)
-		}
-		return true
 	}
-	return false
+	return low
 }
 
 // holdMore counts more calls of this worker in flight on a bucket, without taking anything.
@@ -103,38 +91,73 @@ func (l *Ledger) holdMore(now int64, s *Step, spill bool, n int64) {
 	}
 }
 
-// lookAfterFanouts lets go of what branches have taken over at other workers, and gives back what none has taken in time.
+// lookAfterFanouts lets go of what branches have taken over at other workers, and gives back what none has taken in time. With
+// many open it looks at some of them at a time.
 func (l *Ledger) lookAfterFanouts(now int64) {
-	rest := l.fanouts[:0]
+	for range min(len(l.fanouts), fanoutsAtOnce) {
+		l.nextFanout %= len(l.fanouts)
+		if l.lookAfter(now, &l.fanouts[l.nextFanout]) {
+			l.nextFanout++
+			continue
+		}
+		last := len(l.fanouts) - 1
+		l.fanouts[l.nextFanout], l.fanouts[last] = l.fanouts[last], openFanout{}
+		l.fanouts = l.fanouts[:last]
+	}
+}
+
+// maxOpen is how many fan-outs a worker has open at most, of one tenant an eighth; fanoutsAtOnce how many of them a Flush looks at.
+const (
+	maxOpen       = 256
+	fanoutsAtOnce = 64
+)
+
+// full says whether this worker has as many open as it may.
+func (l *Ledger) full(tenant Key) bool {
+	own := 0
 	for i := range l.fanouts {
-		if o := &l.fanouts[i]; l.lookAfter(now, o) {
-			rest = append(rest, *o)
+		if l.fanouts[i].tenant == tenant {
+			own++
 		}
 	}
-	clear(l.fanouts[len(rest):])
-	l.fanouts = rest
+	return len(l.fanouts) == maxOpen || own == maxOpen/8
 }
 
 func (l *Ledger) lookAfter(now int64, o *openFanout) (open bool) {
 	var f fanoutRecord
-	name, cas, found := l.findFanout(o.id, &f)
-	if !found { // all of it was taken
-		f.left = Cost{}
-	}
-	held := &o.reservation
-	if taken := held.Cost.Minus(f.left); taken.Requests > 0 {
-		for i := range held.path.Len {
-			l.holdMore(now, &held.path.Steps[i], held.spill[i], -taken.Requests)
+	cas, found := l.getFanout(&o.name, &f)
+	found = found && f.id == o.id
+	calls := int64(0)
+	for n := range o.legs {
+		left, held := Cost{}, &o.legs[n] // not found: all of it was taken
+		if found {
+			left = f.leg[n].left
 		}
+		if taken := held.Cost.Requests - left.Requests; taken > 0 {
+			for i := range held.path.Len {
+				l.holdMore(now, &held.path.Steps[i], held.spill[i], -taken)
+			}
+		}
+		held.Cost = left
+		calls += left.Requests
 	}
-	held.Cost = f.left
-	if now < o.expires && f.left.Requests > 0 {
+	if now < o.expires && calls > 0 {
+		if now-o.moved >= moveEvery {
+			l.moveFanout(now, o, &f, cas)
+		}
 		return true
 	}
 	f = fanoutRecord{layout: fanoutLayout}
-	if found && !l.store.Set(name.str(), f.bytes(), cas) {
+	if found && !l.store.Set(o.name.str(), f.bytes(), cas) {
 		return true // a branch came just now: look again
 	}
-	l.Settle(now, held, Cost{})
+	o.settle(l, now)
 	return false
+}
+
+// settle gives back what is left.
+func (o *openFanout) settle(l *Ledger, now int64) {
+	for n := range o.legs {
+		l.Settle(now, &o.legs[n], Cost{})
+	}
 }

@@ -11,58 +11,308 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A fan-out is admitted as a whole, or refused with the largest number that would be; branches take their part of it, and
-// what none has taken goes back.
+// A fan-out of several kinds of calls is admitted as a whole, or refused with the largest number that would be: of what the user
+// has, or else the tenant, half at most. Branches take their part of it, and what none has taken goes back.
 func TestFanout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := NewLimit(Enforce, rapid.Int64Range(1, 20).Draw(t, "in flight"),
 			NewMeter(MeterSpec{Dimension: TreeCalls, Kind: Stock, Limit: rapid.Int64Range(1, 40).Draw(t, "calls"), Window: time.Hour}))
-		tenant := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "tpm")}, MeterSpec{Dimension: RPM, Limit: rapid.Int64Range(1, 60).Draw(t, "rpm")})
-		world := func() (*Ledger, *Path) {
-			l := NewLedger(policytest.NewStore(), 1)
-			path := pathOf(map[Tier]*Limit{TierTree: tree, TierTenant: tenant}, map[Tier]string{})
-			var r Reservation
-			l.Reserve(1, path, Cost{Requests: 1, Input: 50}, &r)
-			return l, path
-		}
+		user := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "tpm")}, MeterSpec{Dimension: RPM, Limit: rapid.Int64Range(1, 60).Draw(t, "rpm")})
+		tool := meters(MeterSpec{Dimension: RPS, Limit: rapid.Int64Range(1, 30).Draw(t, "rps")})
+		provider := meters(MeterSpec{Dimension: TPM, Limit: rapid.Int64Range(100, 5000).Draw(t, "provider tpm")})
+		userTier := rapid.SampledFrom([]Tier{TierUser, TierTenant}).Draw(t, "who has limits")
+		llm := pathOf(map[Tier]*Limit{TierTree: tree, userTier: user, TierProvider: provider}, nil)
+		search := pathOf(map[Tier]*Limit{TierTool: tool, TierTree: tree, userTier: user}, nil)
 		each, n := Cost{Requests: 1, Input: rapid.Int64Range(0, 300).Draw(t, "input")}, rapid.Int64Range(1, 30).Draw(t, "branches")
-		l, path := world()
-		var res Reservation
-		d := l.ReserveFanout(1e9, path, each, n, &res)
-		k := int64(0) // the slow twin: one more as long as it goes
-		for ; k < n; k++ {
-			l, path := world()
+		tools := rapid.Int64Range(0, 30).Draw(t, "tool calls")
+		legs := []Leg{{Path: *llm, Each: each, Calls: n}}
+		if tools > 0 {
+			legs = append(legs, Leg{Path: *search, Each: Cost{Requests: 1}, Calls: tools})
+		}
+		world := func() *Ledger {
+			l := NewLedger(policytest.NewStore(), 1)
 			var r Reservation
-			if l.Reserve(1e9, path, each.Times(k+1), &r).Verdict != Admit {
-				break
+			l.Reserve(1, llm, Cost{Requests: 1, Input: 50}, &r)
+			return l
+		}
+		most, per := rapid.Int64Range(1, 40).Draw(t, "most"), rapid.IntRange(1, MaxPerTree).Draw(t, "per tree")
+		b := FanoutBounds{Most: most, TTL: time.Minute, PerTree: per}
+		l := world()
+		d := l.OpenFanout(1e9, FanoutID{1}, ownedBy(7), legs, &b)
+		would := func(k int64) bool { // each limit asked by itself, in a world of its own
+			part := (tools*k + n - 1) / n
+			if k > most || part > most {
+				return false
 			}
+			all := each.Times(k)
+			all.Requests += part
+			for _, ask := range []struct {
+				tier  Tier
+				limit *Limit
+				cost  Cost
+			}{{TierTree, tree, all}, {userTier, user, all.Times(2)}, {TierTool, tool, Cost{Requests: part}}, {TierProvider, provider, each.Times(k)}} {
+				var r Reservation
+				if world().Reserve(1e9, pathOf(map[Tier]*Limit{ask.tier: ask.limit}, nil), ask.cost, &r).Verdict != Admit {
+					return false
+				}
+			}
+			return true
+		}
+		k := int64(0)
+		for k < n && would(k+1) {
+			k++
 		}
 		if d.Verdict == Admit != (k == n) || d.Verdict == Deny && (d.Fits != k || d.Refusal.Reason != FanoutRefused) {
-			t.Fatalf("%d branches: %v, %d would fit, want %d of %d", n, d.Verdict, d.Fits, k, n)
+			t.Fatalf("%d branches: %v, %d would fit, want %d of %d; %+v", n, d.Verdict, d.Fits, k, n, d.Refusal)
 		}
 		if d.Verdict == Deny {
-			return
+			l.Renew(2e9)
+			if d = l.OpenFanout(1e9, FanoutID{1}, ownedBy(7), legs[:1], &b); d.Verdict == Deny {
+				return
+			}
+			legs, tools = legs[:1], 0
 		}
-		taken := rapid.Int64Range(0, n).Draw(t, "taken")
-		for range taken {
+		l.Flush(19e8)
+		taken, searched := rapid.Int64Range(0, n).Draw(t, "taken"), rapid.Int64Range(0, tools).Draw(t, "searched")
+		for i := range taken + searched {
+			g := &legs[0]
+			if i >= taken {
+				g = &legs[1]
+			}
 			var branch Reservation
-			if !res.Split(each, &branch) {
+			if !l.JoinFanout(2e9, FanoutID{1}, ownedBy(7), &g.Path, g.Each, &branch) {
 				t.Fatal("a branch found nothing left")
 			}
 			l.Settle(2e9, &branch, Cost{})
 		}
-		var more Reservation
-		if rest := each.Times(n - taken); res.Cost != rest || each != (Cost{}) && res.Split(rest.Times(2), &more) && taken < n {
-			t.Fatalf("%+v is left, want %+v", res.Cost, rest)
+		neighbour := ownedBy(8) // one whose fan-outs are in the same slots
+		for fanoutName(neighbour, 1) != fanoutName(ownedBy(7), 0) {
+			neighbour.Tree++
 		}
-		l.Settle(3e9, &res, Cost{})
-		l.Renew(3e9)
+		var more Reservation
+		if l.JoinFanout(2e9, FanoutID{1}, ownedBy(7), llm, each.Times(n-taken+1), &more) || l.JoinFanout(2e9, FanoutID{1}, neighbour, llm, Cost{Requests: 1}, &more) ||
+			l.JoinFanout(2e9, FanoutID{2}, ownedBy(7), llm, Cost{Requests: 1}, &more) {
+			t.Fatal("a branch got what was not reserved for it")
+		}
+		l.Renew(62e9)
 		if l.InFlight() != 1 { // the one that was there before
 			t.Fatalf("%d in flight", l.InFlight())
 		}
-		var again Reservation
-		if l.ReserveFanout(3e9, path, each, n, &again).Verdict != Admit {
-			t.Fatal("what was given back is not there")
+		if d := l.OpenFanout(62e9, FanoutID{3}, ownedBy(7), legs, &b); d.Verdict != Admit {
+			t.Fatalf("what was given back is not there: %+v", d)
+		}
+	})
+}
+
+// ownedBy is one of several owners of one tenant.
+func ownedBy(n Key) FanoutOwner { return FanoutOwner{1, n} }
+
+// Trees that a tenant makes up get it no more than an eighth of what a worker keeps open, and no other tenant is refused for them.
+func TestFanoutsOfOneTenant(t *testing.T) {
+	path := pathOf(map[Tier]*Limit{TierTree: meters(MeterSpec{Dimension: RPM, Limit: 100_000, BurstShare: Whole})}, nil)
+	legs, b := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 1}}, FanoutBounds{Most: 1, TTL: time.Minute, PerTree: 1}
+	l := NewLedger(policytest.NewStore(), 1)
+	open := func(tenant Key, n int) (open int) {
+		for i := range n {
+			if l.OpenFanout(1, FanoutID{1}, FanoutOwner{tenant, Key(mix(uint64(tenant)<<32 + uint64(i)))}, legs, &b).Verdict == Admit {
+				open++
+			}
+		}
+		return open
+	}
+	if n := open(7, 1000); n != maxOpen/8 {
+		t.Errorf("one tenant has %d", n)
+	}
+	for tenant := range Key(50) {
+		if n := open(100+tenant, 4); n != 4 {
+			t.Errorf("tenant %d has %d", tenant, n)
+		}
+	}
+	if n := open(200, 100) + open(201, 100); len(l.fanouts) != maxOpen {
+		t.Errorf("%d are open, %d of them of the last", len(l.fanouts), n)
+	}
+	for now := int64(62e9); len(l.fanouts) > 0; now += FlushEvery {
+		if l.Flush(now); now > 63e9 {
+			t.Fatalf("%d are still open", len(l.fanouts))
+		}
+	}
+	var r Reservation
+	if d := l.Reserve(63e9, path, Cost{Requests: 100_000}, &r); d.Verdict != Admit {
+		t.Errorf("not all came back: %+v", d)
+	}
+}
+
+// An owner has so many fan-outs open at once, whatever workers open them at the same time.
+func TestFanoutsPerTree(t *testing.T) {
+	path := pathOf(map[Tier]*Limit{TierTree: meters(MeterSpec{Dimension: RPM, Limit: 1000, BurstShare: Whole})}, nil)
+	legs := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 2}}
+	b := FanoutBounds{Most: 10, TTL: time.Minute, PerTree: 1}
+	orders := policytest.EveryOrder(2, func(choose func(n int) int) {
+		store := policytest.NewStore()
+		admitted := 0
+		worker := func(vm uint64) policytest.Worker {
+			return func(yield func()) {
+				l := NewLedger(yielding{store, yield}, vm)
+				if l.OpenFanout(1, FanoutID{byte(vm)}, ownedBy(7), legs, &b).Verdict == Admit {
+					admitted++
+				}
+			}
+		}
+		policytest.Run(choose, worker(1), worker(2))
+		if admitted > 1 {
+			t.Fatal("two are open, one is allowed")
+		}
+		var r Reservation
+		l := NewLedger(store, 3)
+		if l.Reserve(2, path, Cost{Requests: 1000 - 2*int64(admitted)}, &r).Verdict != Admit {
+			t.Fatal("one that was refused keeps what it took")
+		}
+	})
+	t.Logf("%d orders", orders)
+	l := NewLedger(policytest.NewStore(), 1)
+	b.PerTree = 2
+	for i, want := range []Verdict{Admit, Admit, Deny} {
+		if d := l.OpenFanout(1, FanoutID{byte(i)}, ownedBy(7), legs, &b); d.Verdict != want {
+			t.Errorf("%d: %+v", i, d)
+		}
+	}
+	if d := l.OpenFanout(1, FanoutID{9}, ownedBy(8), legs, &b); d.Verdict != Admit {
+		t.Errorf("of another owner: %+v", d)
+	}
+	var r Reservation
+	for l.JoinFanout(2, FanoutID{0}, ownedBy(7), path, Cost{Requests: 1}, &r) {
+		l.Settle(2, &r, Cost{Requests: 1})
+	}
+	if d := l.OpenFanout(3, FanoutID{4}, ownedBy(7), legs, &b); d.Verdict != Admit {
+		t.Errorf("after one was used up: %+v", d)
+	}
+}
+
+// yielding lets others have their turn before each access.
+type yielding struct {
+	Store
+	yield func()
+}
+
+func (s yielding) Get(key string) ([]byte, uint32, bool) {
+	s.yield()
+	return s.Store.Get(key)
+}
+
+func (s yielding) Set(key string, value []byte, cas uint32) bool {
+	s.yield()
+	return s.Store.Set(key, value, cas)
+}
+
+// A branch counts as of when it is sent, also if it is sent by another worker just before the one that reserved it moves it along;
+// of one that does not do so any more nobody takes a branch.
+func TestBranchCountsWhenSent(t *testing.T) {
+	store := policytest.NewStore()
+	ls := []*Ledger{NewLedger(store, 1), NewLedger(store, 2)}
+	path := pathOf(map[Tier]*Limit{TierProvider: meters(MeterSpec{Dimension: RPS, Limit: 10, BurstShare: Whole})}, nil)
+	legs, now := []Leg{{Path: *path, Each: Cost{Requests: 1}, Calls: 5}}, int64(time.Hour)
+	ls[0].OpenFanout(now, FanoutID{1}, ownedBy(7), legs, &FanoutBounds{Most: 10, TTL: time.Minute, PerTree: 2})
+	var r Reservation
+	for range 4 {
+		if !ls[1].JoinFanout(now+400e6, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+			t.Fatal("a branch did not get its part")
+		}
+	}
+	for n, want := range map[int64]Verdict{7: Deny, 6: Admit} {
+		var r Reservation
+		if d := ls[1].Reserve(now+1200e6, path, Cost{Requests: n}, &r); d.Verdict != want {
+			t.Errorf("%d more within the second: %+v", n, d)
+		}
+		ls[1].Settle(now+1200e6, &r, Cost{})
+	}
+	if ls[1].JoinFanout(now+moveGrace+1, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+		t.Error("a branch of what nobody looks after")
+	}
+	ls[0].Flush(now + 1300e6)
+	if !ls[1].JoinFanout(now+1300e6, FanoutID{1}, ownedBy(7), path, legs[0].Each, &r) {
+		t.Error("no branch of what somebody looks after again")
+	}
+}
+
+// What is sent holds the limit in every window, whether it was reserved or not: what is held counts all the time, and a branch when
+// it is sent. And what was reserved is there when its branches come.
+func TestFanoutsHoldTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := policytest.NewStore()
+		ls := []*Ledger{NewLedger(store, 1), NewLedger(store, 2)}
+		dim := rapid.SampledFrom([]Dimension{RPS, RPM, TPM}).Draw(t, "dimension")
+		kind := rapid.SampledFrom([]WindowKind{Sliding, Continuous, Fixed}).Draw(t, "kind")
+		spec := MeterSpec{Dimension: dim, Kind: kind, Limit: rapid.Int64Range(10, 60).Draw(t, "limit"), BurstShare: Whole}
+		limit := NewLimit(Enforce, rapid.Int64Range(0, 50).Draw(t, "in flight"), NewMeter(spec))
+		path := pathOf(map[Tier]*Limit{TierProvider: limit}, nil)
+		window := int64(dim.Window())
+		type sending struct{ at, n int64 }
+		var sent []sending
+		type fanout struct {
+			id   FanoutID
+			left int64
+			ends int64
+		}
+		var fans []*fanout
+		var open []Reservation
+		each := Cost{Requests: 1, Input: 1}
+		now := int64(time.Hour)
+		now -= now % window
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			for dt := rapid.SampledFrom([]int64{0, 10e6, 40e6, 90e6, window - 120e6, window - 60e6, window - 10e6, window / 2, 2 * window}).Draw(t, "dt"); dt > 0; dt -= 50e6 {
+				now += min(dt, 50e6)
+				ls[0].Flush(now)
+				ls[1].Flush(now)
+				if window > 1e9 && dt > 5e9 { // skip ahead: what is held moves along
+					now, dt = now+400e6, dt-400e6
+				}
+			}
+			l := ls[rapid.IntRange(0, 1).Draw(t, "worker")]
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				n := rapid.Int64Range(1, 30).Draw(t, "branches")
+				f := &fanout{FanoutID{byte(len(fans) + 1)}, n, now + 20e9}
+				if l.OpenFanout(now, f.id, FanoutOwner{1, Key(len(fans))}, []Leg{{Path: *path, Each: each, Calls: n}}, &FanoutBounds{Most: 100, TTL: 20 * time.Second, PerTree: 1}).Verdict == Admit {
+					fans = append(fans, f)
+				}
+			case 1, 2:
+				n := rapid.Int64Range(1, 30).Draw(t, "calls")
+				var r Reservation
+				if cost := each.Times(n); l.Reserve(now, path, cost, &r).Verdict == Admit {
+					sent, open = append(sent, sending{now, n}), append(open, r)
+				}
+			default:
+				if len(fans) == 0 {
+					continue
+				}
+				k := rapid.IntRange(0, len(fans)-1).Draw(t, "fan-out")
+				f := fans[k]
+				var r Reservation
+				if l.JoinFanout(now, f.id, FanoutOwner{1, Key(k)}, path, each, &r) {
+					sent, open = append(sent, sending{now, 1}), append(open, r)
+					f.left--
+				} else if f.left > 0 && now < f.ends {
+					t.Fatal("a branch did not get its part")
+				}
+			}
+			if len(open) > 0 && rapid.Bool().Draw(t, "one ends") {
+				ls[0].Settle(now, &open[0], open[0].Cost)
+				open = open[1:]
+			}
+		}
+		for i := range sent {
+			sum, most := int64(0), spec.Limit
+			for _, s := range sent[i:] {
+				if kind == Fixed && s.at/window == sent[i].at/window || kind != Fixed && s.at < sent[i].at+window {
+					sum += s.n
+				}
+			}
+			if kind == Continuous { // in a window as much again refills
+				most += spec.Limit + (spec.Limit*moveEvery+window-1)/window
+			}
+			if sum > most {
+				t.Fatalf("%d in a window of %v, the limit is %d", sum, time.Duration(window), spec.Limit)
+			}
 		}
 	})
 }
@@ -191,7 +441,8 @@ func TestFanoutOverWorkers(t *testing.T) {
 		other := pathOf(map[Tier]*Limit{TierTenant: limit}, map[Tier]string{TierTenant: "another"})
 		now, id := int64(time.Hour), FanoutID{1, 2, 3}
 		each, n := Cost{Requests: 1, Input: 100}, rapid.Int64Range(1, 20).Draw(t, "branches")
-		if d := ls[0].OpenFanout(now, id, path, each, n, 60e9); d.Verdict != Admit {
+		legs, owner := []Leg{{Path: *path, Each: each, Calls: n}}, ownedBy(7)
+		if d := ls[0].OpenFanout(now, id, owner, legs, &FanoutBounds{Most: 20, TTL: time.Minute, PerTree: 1}); d.Verdict != Admit {
 			t.Fatalf("%+v", d)
 		}
 		type branch struct {
@@ -216,10 +467,11 @@ func TestFanoutOverWorkers(t *testing.T) {
 			default:
 				var b branch
 				b.worker = w
-				if ls[w].JoinFanout(now, id, other, each, &b.res) {
+				ls[0].Flush(now) // as it does every 20 ms
+				if ls[w].JoinFanout(now, id, owner, other, each, &b.res) {
 					t.Fatal("another caller took a branch")
 				}
-				if ls[w].JoinFanout(now, id, path, each, &b.res) {
+				if ls[w].JoinFanout(now, id, owner, path, each, &b.res) {
 					joined++
 					open = append(open, b)
 				} else if joined < n && now < int64(time.Hour)+60e9 {
@@ -248,7 +500,7 @@ func TestFanoutOverWorkers(t *testing.T) {
 		if joined == 0 && d.Verdict != Admit || d.Verdict == Deny && d.Refusal.Remaining < 10_000-used {
 			t.Fatalf("%d of 10000 are left, %d were used", d.Refusal.Remaining, used)
 		}
-		if ls[1].JoinFanout(now, id, path, each, &r) {
+		if ls[1].JoinFanout(now, id, owner, path, each, &r) {
 			t.Fatal("a branch after the end")
 		}
 	})

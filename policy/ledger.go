@@ -16,10 +16,12 @@ type Ledger struct {
 	held      map[heldKey]*held
 	heldCache [heldCacheSize]heldEntry
 	batches   [64]batch
+	cuts      [16]cutLimit
 	later     []settlement // until the next Flush
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
-	fanouts []openFanout
+	fanouts    []openFanout
+	nextFanout int // that is looked after
 
 	flushing bool
 	parked   []settlement // until the next Renew
@@ -63,6 +65,7 @@ type Path struct {
 	Steps  [maxSteps]Step
 	Len    int
 	Shadow bool // no limit of it refuses
+	Part   Part // of the caller's class; nil: it has none
 }
 
 // maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is
@@ -87,6 +90,9 @@ type Reservation struct {
 	ample bool
 }
 
+// Path is the buckets that it holds something on.
+func (r *Reservation) Path() *Path { return &r.path }
+
 // Reserve takes the cost from all buckets of the path, or from none. now is in ns of a clock that all workers share and
 // that does not go back. It fills res if it admits.
 func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {
@@ -95,6 +101,7 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 		l.load(now, &path.Steps[i], &l.loads[i])
 		l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
 	}
+	path.checkPart(now, &cost, &d)
 	if d.Verdict == Admit {
 		l.takeAll(now, path, cost, res, &d)
 	}
@@ -103,25 +110,41 @@ func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Dec
 
 // takeAll takes the cost from all buckets, which were loaded and checked, or from none.
 func (l *Ledger) takeAll(now int64, path *Path, cost Cost, res *Reservation, d *Decision) bool {
-	res.Cost, res.path.Len, res.path.Shadow, res.ample = cost, 0, path.Shadow, false
+	res.Cost, res.path.Len, res.path.Shadow, res.path.Part, res.ample = cost, 0, path.Shadow, nil, false
 	for i := range path.Len {
 		if !l.takeStep(now, &path.Steps[i], i, &cost, res, d) {
 			l.giveBack(now, res)
 			return false
 		}
 	}
+	if !path.takePart(now, &cost, res) {
+		l.giveBack(now, res)
+		d.Verdict, d.Refusal = Deny, Refusal{Reason: CASContention, Tier: TierProvider, Wait: time.Second}
+		return false
+	}
 	return true
 }
 
-// takeStep takes the cost from one bucket that was loaded and checked. If others are faster, it loads and checks anew.
+// takeStep takes the cost from one bucket that was loaded and checked.
 func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservation, d *Decision) bool {
 	r := &l.loads[i]
+	at, ok := l.takeFrom(now, s, r, cost, cost, res.path.Shadow, d)
+	if ok {
+		res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
+		res.path.Len = i + 1
+	}
+	return ok
+}
+
+// takeFrom takes the cost from one bucket that was loaded, and checked to have what is needed. If others are faster, it loads and
+// checks anew.
+func (l *Ledger) takeFrom(now int64, s *Step, r *loaded, need, cost *Cost, shadow bool, d *Decision) (at int64, ok bool) {
 	for try := range maxTries {
 		if try > 0 {
 			l.load(now, s, r)
-			l.check(now, s, r, cost, res.path.Shadow, d)
+			l.check(now, s, r, need, shadow, d)
 			if d.Verdict != Admit {
-				return false
+				return 0, false
 			}
 		}
 		at := r.take(now, cost)
@@ -132,14 +155,12 @@ func (l *Ledger) takeStep(now int64, s *Step, i int, cost *Cost, res *Reservatio
 			if s.Limit.InFlight > 0 {
 				l.addCalls(r.held, s, r.spill, cost.Requests)
 			}
-			res.path.Steps[i], res.at[i], res.spill[i] = *s, at, r.spill
-			res.path.Len = i + 1
-			return true
+			return at, true
 		}
 	}
 	d.Verdict = Deny
 	d.Refusal = Refusal{Reason: CASContention, Tier: s.Tier, Wait: time.Second}
-	return false
+	return 0, false
 }
 
 // take takes the cost from all meters and gives the time at which it counts.
@@ -154,6 +175,9 @@ func (r *record) take(now int64, cost *Cost) int64 {
 
 // check asks whether a step admits the cost and adds to the decision if not.
 func (l *Ledger) check(now int64, s *Step, r *loaded, cost *Cost, shadow bool, d *Decision) {
+	if r.gate.Until > now {
+		d.refuse(r.gate.refusal(now, s.Tier), shadow || s.Limit.Mode == Shadow)
+	}
 	now = max(now, r.clock)
 	for i := range s.Limit.Meters {
 		m := &r.meters[i]

@@ -8,8 +8,10 @@ type Limit struct {
 	InFlight int64 // calls; 0: no limit
 	Mode     Mode
 
-	print uint64 // tells different meters apart
-	rolls bool   // has meters whose windows begin and end by the clock
+	print    uint64 // tells different meters apart
+	relieved bool   // a request tree's that goes on with smaller models when its retries are spent
+
+	rolls bool // has meters whose windows begin and end by the clock
 }
 
 // maxMeters is how many meters a limit may have, and the record of its key.

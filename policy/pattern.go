@@ -48,6 +48,17 @@ func moreSpecific(a, b string) bool {
 	return cmp.Or(cmp.Compare(literals(b), literals(a)), cmp.Compare(a, b)) < 0
 }
 
+// Values are those of all entries.
+func (p *Patterns[V]) Values() (all []V) {
+	for _, v := range p.exact {
+		all = append(all, v)
+	}
+	for _, g := range p.globs {
+		all = append(all, g.value)
+	}
+	return all
+}
+
 // Len is the number of entries.
 func (p *Patterns[V]) Len() int { return len(p.exact) + len(p.globs) }
 

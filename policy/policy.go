@@ -20,10 +20,14 @@ type Policy struct {
 	Learned   bool  // output.reserve: learned
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
-	Classes   []Class                        // the highest first; at least one
-	Queue     struct{ Entries, Bytes int64 } // what may wait in one worker
+	Classes   []Class // the highest first; at least one
+	Queue     QueueRule
+	Explain   bool // callers may ask why: explain.header
 	Log       Log
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
+	Fanout    FanoutBounds
+	Hints     HintsSpec
+	Endpoints bool // whether callers may ask at /.weir
 
 	slots        [numTiers]uint32
 	environments map[string]*EnvironmentSpec
@@ -32,9 +36,12 @@ type Policy struct {
 	user         map[string]*Limit
 	tool         map[string]*Limit
 	tree         map[string]*Limit
+	namedTools   []string // that have limits of their own
 	routes       Patterns[route]
 	prices       Patterns[PriceSpec]
 	weights      Patterns[*WeightSpec]
+	degrade      Patterns[*DegradeSpec]
+	spill        Patterns[*Spill]
 }
 
 // A Provider is an upstream account.
@@ -45,6 +52,9 @@ type Provider struct {
 	Unmetered Patterns[bool]
 	Models    Patterns[*Model]
 	AddUsage  bool // streams that do not say their usage are asked to
+	Adapt     AdaptSpec
+	Attempts  bool   // weir's filter counts Envoy's attempts in its cluster
+	Rest      *Model // without a limit: the pool of models that match no entry
 }
 
 // A Model is the pool of one entry of a provider's models: all models that match it share its limits.
@@ -62,6 +72,9 @@ type envShare struct {
 	key   Key
 	limit *Limit
 }
+
+// EndpointPrefix is the path under which weir answers itself.
+const EndpointPrefix = "/.weir"
 
 // Unknown is the name of who could not be identified: all of them share the key within their parent.
 const Unknown = "unknown"
@@ -127,13 +140,12 @@ func (p *Policy) Uses(t Tier) bool {
 
 // Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
 func (p *Policy) Path(to *Path, m *Model, c *Caller) {
-	to.Len = 0
+	to.Len, to.Part = 0, nil
 	if p.Mode == Off {
 		return
 	}
 	if len(p.tool) > 0 {
-		limit, named := limitOf(p.tool, c.Tool)
-		p.add(to, Step{Tier: TierTool, Space: Space{Named: named}, Key: p.Hasher.Key(TierTool, c.Tool), Limit: limit})
+		p.toolPath(to, c.Tool)
 	}
 	p.tenantPath(to, c)
 	p.environmentPath(to, m, p.entry(c.Environment))

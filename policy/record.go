@@ -23,6 +23,7 @@ type header struct {
 	key        uint64
 	clock      int64  // ns: the time of the last take
 	limit      uint64 // what the limit was that was last applied, see [NewLimit]
+	gate       Gate   // of a provider's pool
 }
 
 // A holder is a VM and how many calls it has in flight. A VM sets its own number and never another's, so a release that
@@ -34,7 +35,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650005 // changes with every change of the structs
+	recordLayout = 0x77650006 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -158,7 +159,7 @@ func (r *record) reshape(now int64, l *Limit, spare *record) {
 		}
 	}
 	spare.reset(r.key, len(l.Meters)+n, len(r.holders))
-	spare.state, spare.clock = r.state, r.clock
+	spare.state, spare.clock, spare.gate = r.state, r.clock, r.gate
 	copy(spare.holders, r.holders)
 	for i, m := range l.Meters {
 		spare.meters[i] = newMeterState(now, m)
@@ -194,6 +195,7 @@ func (r *record) rewind(now int64) {
 	for i := range r.holders {
 		r.holders[i].expires -= lead
 	}
+	r.gate.Until -= lead
 	r.clock = now
 }
 
@@ -247,7 +249,7 @@ func (r *record) hold(now int64, vm uint64, calls int64, spare *record) {
 // grow adds a holder and gives its index.
 func (r *record) grow(spare *record) int {
 	spare.reset(r.key, len(r.meters), len(r.holders)+1)
-	spare.state, spare.clock, spare.ownMeters, spare.limit = r.state, r.clock, r.ownMeters, r.limit
+	spare.state, spare.clock, spare.ownMeters, spare.limit, spare.gate = r.state, r.clock, r.ownMeters, r.limit, r.gate
 	copy(spare.meters, r.meters)
 	copy(spare.holders, r.holders)
 	*r, *spare = *spare, *r

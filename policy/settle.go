@@ -42,6 +42,10 @@ func (l *Ledger) Settle(now int64, res *Reservation, actual Cost) {
 		}
 	}
 	res.path.Len = 0
+	if part := res.path.Part; part != nil {
+		res.path.Part = nil
+		part.Settle(now, res.Cost, actual)
+	}
 	if len(l.later) >= flushAt && !l.flushing {
 		l.Flush(now)
 	}

@@ -105,7 +105,7 @@ func (l *Ledger) load(now int64, s *Step, to *loaded) {
 	case to.clock < s.Since && s.Space.Slots > 0 && !to.spill:
 		l.catchUp(now, s, to)
 	}
-	to.fit(now, l.wall, s.Since, s.Limit, &l.spare)
+	to.fit(now, l.wall, s.Since, l.cut(s.Limit, to.gate.Rate), &l.spare)
 }
 
 // inherit makes the record of a key that has none where it is looked for. If the key has been counted elsewhere, because no

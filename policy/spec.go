@@ -24,11 +24,12 @@ type Spec struct {
 	Settle     SettleSpec              `json:"settle,omitzero"`
 	Queue      QueueSpec               `json:"queue,omitzero"`
 	Log        LogSpec                 `json:"log,omitzero"`
-	Degrade    map[string]string       `json:"degrade,omitempty" weir:"later"`
-	Fanout     FanoutSpec              `json:"fanout,omitzero" weir:"later"`
-	Hints      HintsSpec               `json:"hints,omitzero" weir:"later"`
-	Explain    ExplainSpec             `json:"explain,omitzero" weir:"later"`
-	Endpoints  *bool                   `json:"endpoints,omitempty" weir:"later"`
+	Degrade    map[string]*DegradeSpec `json:"degrade,omitempty"`
+	Spill      map[string]*SpillSpec   `json:"spill,omitempty"`
+	Fanout     FanoutSpec              `json:"fanout,omitzero"`
+	Hints      HintsSpec               `json:"hints,omitzero"`
+	Explain    ExplainSpec             `json:"explain,omitzero"`
+	Endpoints  *bool                   `json:"endpoints,omitempty"`
 	Slots      SlotsSpec               `json:"slots,omitzero"`
 	Fleet      FleetSpec               `json:"fleet,omitzero"`
 }
@@ -40,10 +41,11 @@ type ProviderSpec struct {
 	Prefix    string                `json:"prefix,omitempty"`
 	Dialect   string                `json:"dialect,omitempty"`
 	Models    map[string]*LimitSpec `json:"models,omitempty"`
-	Adapt     AdaptSpec             `json:"adapt,omitzero" weir:"later"`
+	Adapt     AdaptSpec             `json:"adapt,omitzero"`
 	Ramp      RampSpec              `json:"ramp,omitzero" weir:"later"`
 	Stream    StreamSpec            `json:"stream,omitzero"`
 	Unmetered Unmetered             `json:"unmetered,omitempty"`
+	Attempts  bool                  `json:"attempts,omitempty"`
 }
 
 // LimitSpec is what one key of a tier is held to.
@@ -82,6 +84,8 @@ type TreeSpec struct {
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
 	Floor    Share    `json:"floor,omitempty" weir:"later"`
+
+	OnRetriesSpent string `json:"on_retries_spent,omitempty"` // deny | degrade
 }
 
 // LimitsSpec is the limits by tier.
@@ -127,12 +131,13 @@ type StreamSpec struct {
 
 // ClassSpec is a priority class.
 type ClassSpec struct {
-	Share    Share    `json:"share,omitempty" weir:"later"`
+	Share    Share    `json:"share,omitempty"`    // of the models' limits
 	Priority float64  `json:"priority,omitempty"` // higher ones first; without, the share in percent
+	Weight   Count    `json:"weight,omitempty"`   // with queue: {order: weighted}
 	OnLimit  string   `json:"on_limit,omitempty"`
 	Wait     Duration `json:"wait,omitempty"`
 	Aging    Duration `json:"aging,omitempty"`
-	Borrow   *bool    `json:"borrow,omitempty" weir:"later"`
+	Borrow   *bool    `json:"borrow,omitempty"` // false: the share is not lent
 }
 
 // RouteSpec gives requests of a path a class.
@@ -178,10 +183,11 @@ type SettleSpec struct {
 	Uncertain string `json:"uncertain,omitempty"` // refund | keep
 }
 
-// QueueSpec bounds what waits.
+// QueueSpec bounds what waits, and says who goes first.
 type QueueSpec struct {
-	Entries Count `json:"entries,omitempty"`
-	Bytes   Size  `json:"bytes,omitempty"`
+	Entries Count  `json:"entries,omitempty"`
+	Bytes   Size   `json:"bytes,omitempty"`
+	Order   string `json:"order,omitempty"` // priority or weighted
 }
 
 // LogSpec says what is written of each decision, and how loud: off, debug, info or warn.
@@ -193,15 +199,15 @@ type LogSpec struct {
 
 // FanoutSpec bounds reservations for parallel branches.
 type FanoutSpec struct {
-	Max     Count    `json:"max,omitempty"`
-	TTL     Duration `json:"ttl,omitempty"`
-	PerTree Count    `json:"per_tree,omitempty"`
+	Max     Count    `json:"max,omitempty"`      // calls of one kind
+	TTL     Duration `json:"ttl,omitempty"`      // then what no branch has taken comes back
+	PerTree Count    `json:"per_tree,omitempty"` // open ones
 }
 
 // HintsSpec says how planners are told what is left.
 type HintsSpec struct {
-	Header bool `json:"header,omitempty"`
-	Inject bool `json:"inject,omitempty"`
+	Header bool `json:"header,omitempty"` // in x-weir-hint of answers
+	Inject bool `json:"inject,omitempty"` // into requests
 }
 
 // ExplainSpec says whether callers may ask for the buckets they met.

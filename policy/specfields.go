@@ -10,7 +10,7 @@ func (s *Spec) fields() []field {
 		{"providers", named(&s.Providers)}, {"trust", list(&s.Trust)}, {"who", &s.Who}, {"limits", &s.Limits},
 		{"classes", named(&s.Classes)}, {"routes", list(&s.Routes)}, {"output", &s.Output}, {"families", named(&s.Families)},
 		{"prices", named(&s.Prices)}, {"weights", named(&s.Weights)}, {"body", &s.Body}, {"settle", &s.Settle},
-		{"queue", &s.Queue}, {"degrade", named(&s.Degrade)}, {"fanout", &s.Fanout}, {"hints", &s.Hints},
+		{"queue", &s.Queue}, {"degrade", named(&s.Degrade)}, {"spill", named(&s.Spill)}, {"fanout", &s.Fanout}, {"hints", &s.Hints},
 		{"log", &s.Log}, {"explain", &s.Explain}, {"endpoints", maybe(&s.Endpoints)}, {"slots", &s.Slots}, {"fleet", &s.Fleet},
 	}
 }
@@ -19,7 +19,7 @@ func (s *ProviderSpec) fields() []field {
 	return []field{
 		{"upstream", &s.Upstream}, {"cluster", &s.Cluster}, {"prefix", &s.Prefix}, {"dialect", &s.Dialect},
 		{"models", named(&s.Models)}, {"adapt", &s.Adapt}, {"ramp", &s.Ramp}, {"stream", &s.Stream},
-		{"unmetered", list((*[]string)(&s.Unmetered))},
+		{"unmetered", list((*[]string)(&s.Unmetered))}, {"attempts", &s.Attempts},
 	}
 }
 
@@ -40,8 +40,20 @@ func (s *EnvironmentSpec) fields() []field {
 func (s *TreeSpec) fields() []field {
 	return []field{
 		{"tokens", &s.Tokens}, {"calls", &s.Calls}, {"retries", &s.Retries}, {"in_flight", &s.InFlight}, {"ttl", &s.TTL},
-		{"floor", &s.Floor},
+		{"floor", &s.Floor}, {"on_retries_spent", &s.OnRetriesSpent},
 	}
+}
+
+func (s *DegradeSpec) fields() []field {
+	return []field{{"model", &s.Model}, {"max_tokens", &s.MaxTokens}, {"static", maybe(&s.Static)}}
+}
+
+func (s *StaticSpec) fields() []field {
+	return []field{{"file", &s.File}, {"api", &s.API}, {"reply", &s.Reply}, {"stream", &s.Stream}}
+}
+
+func (s *SpillSpec) fields() []field {
+	return []field{{"provider", &s.Provider}, {"model", &s.Model}}
 }
 
 func (s *LimitsSpec) fields() []field {
@@ -75,7 +87,7 @@ func (s *StreamSpec) fields() []field {
 
 func (s *ClassSpec) fields() []field {
 	return []field{
-		{"share", &s.Share}, {"priority", &s.Priority}, {"on_limit", &s.OnLimit}, {"wait", &s.Wait}, {"aging", &s.Aging},
+		{"share", &s.Share}, {"priority", &s.Priority}, {"weight", &s.Weight}, {"on_limit", &s.OnLimit}, {"wait", &s.Wait}, {"aging", &s.Aging},
 		{"borrow", maybe(&s.Borrow)},
 	}
 }
@@ -108,7 +120,7 @@ func (s *SettleSpec) fields() []field {
 }
 
 func (s *QueueSpec) fields() []field {
-	return []field{{"entries", &s.Entries}, {"bytes", &s.Bytes}}
+	return []field{{"entries", &s.Entries}, {"bytes", &s.Bytes}, {"order", &s.Order}}
 }
 
 func (s *LogSpec) fields() []field {

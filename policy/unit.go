@@ -176,6 +176,11 @@ func (c Cost) Times(n int64) Cost {
 	return Cost{satMul(c.Requests, n), satMul(c.Input, n), satMul(c.Output, n), satMul(c.Retries, n), satMul(c.Spend, n)}
 }
 
+// Plus adds another cost.
+func (c Cost) Plus(o Cost) Cost {
+	return Cost{satAdd(c.Requests, o.Requests), satAdd(c.Input, o.Input), satAdd(c.Output, o.Output), satAdd(c.Retries, o.Retries), satAdd(c.Spend, o.Spend)}
+}
+
 // Minus takes another cost off.
 func (c Cost) Minus(o Cost) Cost {
 	return Cost{c.Requests - o.Requests, c.Input - o.Input, c.Output - o.Output, c.Retries - o.Retries, c.Spend - o.Spend}

@@ -20,6 +20,7 @@ const (
 	FromSourceIP                   // source-ip
 	FromTraceID                    // trace-id of traceparent
 	FromDefault                    // default NAME
+	FromBaggage                    // baggage KEY, of W3C's header
 )
 
 var sourceKinds = []struct {
@@ -28,6 +29,7 @@ var sourceKinds = []struct {
 }{
 	FromHeader: {"header", true}, FromBody: {"body", true}, FromAPIKey: {"api-key", false}, FromPeer: {"peer", false},
 	FromClaim: {"claim", true}, FromSourceIP: {"source-ip", false}, FromTraceID: {"trace-id", false}, FromDefault: {"default", true},
+	FromBaggage: {"baggage", true},
 }
 
 // A Source is one place where a tier's key may come from.
@@ -53,7 +55,7 @@ func (s *Source) UnmarshalText(b []byte) error {
 		*s = Source{SourceKind(i), arg}
 		return nil
 	}
-	return fmt.Errorf("%q is no source: write header NAME, body PATH, api-key, peer, claim PATH, source-ip, trace-id or default NAME", b)
+	return fmt.Errorf("%q is no source: write header NAME, body PATH, api-key, peer, claim PATH, source-ip, trace-id, baggage KEY or default NAME", b)
 }
 
 // MarshalText writes the source.
@@ -66,7 +68,9 @@ func (s Source) MarshalText() ([]byte, error) {
 }
 
 // NeedsTrust says whether anybody can write what the source reads, so that only trusted callers are believed.
-func (s Source) NeedsTrust() bool { return s.Kind == FromHeader || s.Kind == FromBody }
+func (s Source) NeedsTrust() bool {
+	return s.Kind == FromHeader || s.Kind == FromBody || s.Kind == FromBaggage
+}
 
 // Vouches says whether the source's names are such that callers cannot make up as many as they like: credentials are only
 // checked by the provider, and addresses are cheap.

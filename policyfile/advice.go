@@ -81,3 +81,30 @@ func gives(s policy.Source, name string) bool {
 	}
 	return false
 }
+
+// elsewhere notes what may be missed about requests that are degraded or spilled.
+func (r *reader) elsewhere(s *policy.Spec, p *policy.Policy) {
+	for model, d := range s.Degrade {
+		if at := shared(p, model, d.Model); at != "" && d.Model != "" && d.MaxTokens == 0 {
+			r.notice(policy.Join("degrade", model), "both have the limits of "+at+": what these refuse to one they refuse to the other")
+		}
+	}
+	for model, d := range s.Spill {
+		r.notice(policy.Join("spill", model), "goes to "+d.Provider+" as the caller sent it, its credential included")
+	}
+}
+
+// shared names the entry whose limits two models share, if there is no provider where they have limits apart.
+func shared(p *policy.Policy, a, b string) (at string) {
+	for _, pr := range p.Providers {
+		of, limited := pr.Models.Lookup(a)
+		other, _ := pr.Models.Lookup(b)
+		switch {
+		case limited && of != other:
+			return ""
+		case limited && at == "":
+			at = policy.Join(policy.Join(policy.Join("providers", pr.Name), "models"), of.Pattern)
+		}
+	}
+	return at
+}

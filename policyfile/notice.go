@@ -59,6 +59,8 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 			r.notice(policy.Join(policy.Join(policy.Join("providers", name), "stream"), "include_usage"), "does nothing here; only streams of the dialect openai are asked for their usage")
 		}
 	}
+	r.elsewhere(s, p)
+	r.unsplit(p)
 	if s.Secret == "" {
 		r.unkeyed(&s.Who)
 	}
@@ -82,6 +84,21 @@ func (r *reader) tier(s *policy.Spec, path string, limits map[string]*policy.Lim
 		r.unreset(path, l)
 		if l.MaxOutput != nil {
 			r.notice(policy.Join(path, "max_output"), "does nothing here; it belongs to a provider's models")
+		}
+	}
+}
+
+// unsplit notes limits of models that are too small for each class with a share to have a part.
+func (r *reader) unsplit(p *policy.Policy) {
+	shares := p.Shares()
+	for _, pr := range p.Providers {
+		for _, m := range pr.Models.Values() {
+			for _, meter := range m.Limit.Meters {
+				if shares != nil && meter.IsRate() && !meter.Splits(shares) {
+					path := policy.Join(policy.Join(policy.Join("providers", pr.Name), "models"), m.Pattern)
+					r.notice(policy.Join(path, meter.Dimension.String()), "too small to be split: classes have no shares of it, and all draw on all of it")
+				}
+			}
 		}
 	}
 }

@@ -69,7 +69,7 @@ degrade:
 			},
 		},
 		Body: policy.BodySpec{Parse: ptr(policy.Size(1 << 20))}, Fleet: policy.FleetSpec{Jitter: ptr(policy.Duration(0))},
-		Families: map[string]string{"gpt-*": "o200k", "claude-x": "claude"}, Degrade: map[string]string{"a": "b", "c": "d"},
+		Families: map[string]string{"gpt-*": "o200k", "claude-x": "claude"}, Degrade: map[string]*policy.DegradeSpec{"a": {Model: "b"}, "c": {Model: "d"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -50,14 +50,7 @@ func Read(path string) (*Result, error) {
 // Parse reads a policy. The name stands for the file in errors and notices. The error joins an [Error] for each thing that
 // is wrong, by line; see [Errors].
 func Parse(name string, data []byte) (*Result, error) {
-	r := &reader{
-		file:    name,
-		places:  map[string]place{},
-		failed:  map[string]bool{},
-		anchors: map[string]ast.Node{},
-		targets: map[*ast.AliasNode]ast.Node{},
-		fields:  map[reflect.Type]fieldSet{},
-	}
+	r := newReader(name)
 	root := r.parse(data)
 	if root == nil {
 		return nil, r.err()
@@ -65,6 +58,7 @@ func Parse(name string, data []byte) (*Result, error) {
 	spec := new(policy.Spec)
 	r.root(root, spec)
 	zones(spec)
+	r.statics(spec)
 	p := r.compile(spec)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -92,6 +86,17 @@ type reader struct {
 	errs    []*Error
 	failed  map[string]bool // paths with an error
 	notices []Notice
+}
+
+func newReader(name string) *reader {
+	return &reader{
+		file:    name,
+		places:  map[string]place{},
+		failed:  map[string]bool{},
+		anchors: map[string]ast.Node{},
+		targets: map[*ast.AliasNode]ast.Node{},
+		fields:  map[reflect.Type]fieldSet{},
+	}
 }
 
 // root decodes the whole document, if it is YAML.

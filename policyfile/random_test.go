@@ -43,6 +43,9 @@ var names = []string{
 var words = map[string][]string{
 	"on_error": {"", "deny", "allow"},
 	"on_limit": {"", "deny", "queue"},
+	"order":    {"", "priority", "weighted"},
+
+	"on_retries_spent": {"", "deny"},
 
 	"include_usage": {"", "keep", "add"},
 	"scope":         {"", "node", "fleet", "central"},
@@ -67,16 +70,34 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	for name, p := range s.Providers {
 		p.Cluster = map[bool]string{true: "c", false: ""}[p.Upstream == ""]
 		p.Prefix = fmt.Sprintf("/p%d", len(name)*100+strings.Index(strings.Join(names, " "), name))
+		a := &p.Adapt
+		a.Decrease, a.Climb = min(a.Decrease, 0.9), map[bool]string{true: "fast"}[a.Climb != ""]
+		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
 		s.Providers[name] = p
+	}
+	for _, d := range s.Spill {
+		for name := range s.Providers {
+			d.Provider = name
+		}
 	}
 	for _, tree := range s.Limits.Tree {
 		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
 	}
 	for name, c := range s.Classes {
 		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(4*time.Minute))
+		if c.Weight = min(c.Weight, 16); s.Queue.Order == "weighted" {
+			c.Aging = 0
+		} else {
+			c.Weight = 0
+		}
 		s.Classes[name] = c
 	}
 	s.Queue.Entries = min(s.Queue.Entries, 1<<16)
+	f := &s.Fanout
+	f.Max, f.PerTree, f.TTL = min(f.Max, 1024), min(f.PerTree, policy.MaxPerTree), min(f.TTL, policy.Duration(10*time.Minute))
+	if f.TTL < policy.Duration(time.Second) {
+		f.TTL = 0
+	}
 	for i := range s.Routes {
 		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}
@@ -180,6 +201,12 @@ func fillText(t *rapid.T, p any) bool {
 		}
 	case *policy.Reset:
 		*p = rapid.SampledFrom([]policy.Reset{{Zone: "UTC"}, {Zone: "UTC", Anchor: 4*time.Hour + 30*time.Minute}}).Draw(t, "reset")
+	case *policy.DegradeSpec:
+		*p = rapid.SampledFrom([]policy.DegradeSpec{
+			{Model: "m: 1"}, {MaxTokens: 512}, {Model: "~", MaxTokens: 1}, {Static: &policy.StaticSpec{API: "chat", Reply: `{"a":"b\n# c"}`}},
+		}).Draw(t, "degrade")
+	case *policy.SpillSpec:
+		p.Model = rapid.SampledFrom([]string{"", "m", "true"}).Draw(t, "model")
 	case *policy.Unmetered:
 		*p = rapid.SampledFrom([]policy.Unmetered{nil, {"*"}, {"/v1/realtime", "/v2/*"}}).Draw(t, "unmetered")
 	case *[]policy.Source:
@@ -194,7 +221,7 @@ func sources(t *rapid.T) (list []policy.Source) {
 	for range rapid.IntRange(0, 3).Draw(t, "sources") {
 		list = append(list, rapid.SampledFrom([]policy.Source{
 			{Kind: policy.FromHeader, Arg: "x-tenant"}, {Kind: policy.FromBody, Arg: "metadata.user_id"}, {Kind: policy.FromAPIKey},
-			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID},
+			{Kind: policy.FromPeer}, {Kind: policy.FromClaim, Arg: "sub"}, {Kind: policy.FromSourceIP}, {Kind: policy.FromTraceID}, {Kind: policy.FromBaggage, Arg: "tree"},
 		}).Draw(t, "source"))
 	}
 	if name := rapid.SampledFrom([]string{"", "null", "ü"}).Draw(t, "default"); name != "" {

@@ -17,6 +17,7 @@ import (
 
 type benchCmd struct {
 	Filter benchFilterCmd `cmd:"" help:"What the filter costs a request, beside no filter and Envoy's own limiter."`
+	Tokens benchTokensCmd `cmd:"" help:"What counting tokens takes inside Envoy, by the byte."`
 }
 
 type benchFilterCmd struct {
@@ -56,14 +57,14 @@ func benchBody(kb int) string {
 		strings.Repeat("what is the weather in Lisbon? ", kb<<10/31) + `"}]}`
 }
 
-func benchOnce(ctx context.Context, c *http.Client, addr, body string) (time.Duration, error) {
+func benchOnce(ctx context.Context, c *http.Client, addr, tenant, body string) (time.Duration, error) {
 	started := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
 	r.Header.Set("content-type", "application/json")
-	r.Header.Set("x-tenant", "acme")
+	r.Header.Set("x-tenant", tenant)
 	r.Header.Set("x-user", "ada")
 	resp, err := c.Do(r)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *benchFilterCmd) latency(ctx context.Context, s streams, targets []targe
 	for i := range c.Requests + warmUp {
 		turn := make([]time.Duration, len(targets))
 		for _, k := range rand.Perm(len(targets)) {
-			d, err := benchOnce(ctx, client, targets[k].addr, body)
+			d, err := benchOnce(ctx, client, targets[k].addr, "acme", body)
 			if err != nil {
 				return err
 			}
@@ -150,7 +151,7 @@ func benchRound(ctx context.Context, addr, body string, connections int, length 
 			k := 0
 			var failed error
 			for failed == nil && time.Now().Before(end) {
-				_, failed = benchOnce(ctx, client, addr, body)
+				_, failed = benchOnce(ctx, client, addr, "acme", body)
 				k++
 			}
 			mu.Lock()

@@ -10,6 +10,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	upstreamcodecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -22,7 +24,7 @@ const (
 	connectTimeout = 5 * time.Second
 
 	// upstreamIdle is when Envoy closes a connection that nothing uses: before the 60 s after which common load balancers
-	// do, or a request would now and then meet a closing connection and fail, as nothing is tried twice.
+	// do, or a request would now and then meet a closing connection and fail.
 	upstreamIdle = 50 * time.Second
 )
 
@@ -56,7 +58,7 @@ func (t *translator) cluster(name string, u *upstream, negotiate bool) (*cluster
 	if err != nil {
 		return nil, err
 	}
-	options, err := protocols(negotiate)
+	options, err := t.protocols(negotiate)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +86,14 @@ func (t *translator) cluster(name string, u *upstream, negotiate bool) (*cluster
 	return c, envoy.Discover(c, true)
 }
 
-func protocols(negotiate bool) (*anypb.Any, error) {
+func (t *translator) protocols(negotiate bool) (*anypb.Any, error) {
+	filters, err := t.upstreamFilters()
+	if err != nil {
+		return nil, err
+	}
 	o := &httpv3.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(upstreamIdle)},
+		HttpFilters:               filters,
 	}
 	if negotiate {
 		o.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_AutoConfig{AutoConfig: &httpv3.HttpProtocolOptions_AutoHttpConfig{}}
@@ -102,6 +109,22 @@ func protocols(negotiate bool) (*anypb.Any, error) {
 	return envoy.Any(o)
 }
 
+// upstreamFilters are those that every attempt of Envoy's passes: one that counts it, and what sends it.
+func (t *translator) upstreamFilters() ([]*hcmv3.HttpFilter, error) {
+	attempts, err := t.attempts()
+	if err != nil {
+		return nil, err
+	}
+	codec, err := envoy.Any(&upstreamcodecv3.UpstreamCodec{})
+	if err != nil {
+		return nil, err
+	}
+	return []*hcmv3.HttpFilter{
+		{Name: AttemptName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: attempts}},
+		{Name: "envoy.filters.http.upstream_codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: codec}},
+	}, nil
+}
+
 // unlimited keeps Envoy from answering 503 on its own account, which it would from 1024 requests in flight on: how many there
 // may be is for the policy to say.
 func unlimited() *clusterv3.CircuitBreakers {
@@ -109,7 +132,7 @@ func unlimited() *clusterv3.CircuitBreakers {
 	b := &clusterv3.CircuitBreakers{}
 	for _, p := range []corev3.RoutingPriority{corev3.RoutingPriority_DEFAULT, corev3.RoutingPriority_HIGH} {
 		b.Thresholds = append(b.Thresholds, &clusterv3.CircuitBreakers_Thresholds{
-			Priority: p, MaxConnections: most, MaxPendingRequests: most, MaxRequests: most, MaxRetries: most,
+			Priority: p, MaxConnections: most, MaxPendingRequests: most, MaxRequests: most, RetryBudget: retryBudget(),
 		})
 	}
 	return b

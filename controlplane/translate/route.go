@@ -81,7 +81,9 @@ func (p *provider) route(match *routev3.RouteMatch, path, cluster string) *route
 		// An answer may take as long as it takes, if only something moves.
 		Timeout:     durationpb.New(0),
 		IdleTimeout: durationpb.New(streamIdle),
-		// There is no retry policy: Envoy's attempts after the first would not be counted.
+	}
+	if p.counted {
+		a.RetryPolicy = retries(p.dialect)
 	}
 	if p.upstream != nil {
 		a.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: p.upstream.authority()}

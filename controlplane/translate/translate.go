@@ -25,6 +25,7 @@ const (
 	ListenerName  = "weir"
 	RouteName     = "weir"
 	FilterName    = "weir.policy"
+	AttemptName   = "weir.attempt"
 	ClusterPrefix = "weir."
 	socketPrefix  = "weir-websocket."
 )
@@ -87,6 +88,8 @@ type provider struct {
 	cluster  string    // where its requests go
 	sockets  string    // where its websockets go; empty: where all go
 	upstream *upstream // nil: the cluster is the Envoy's own
+	dialect  string
+	counted  bool // the cluster has the filter that counts attempts
 }
 
 func newTranslator(in Input) (*translator, error) {
@@ -117,7 +120,7 @@ func newTranslator(in Input) (*translator, error) {
 
 func (t *translator) provider(c *policy.Provider) (*provider, error) {
 	spec := t.Spec.Providers[c.Name]
-	p := &provider{name: c.Name, prefix: c.Prefix, cluster: spec.Cluster}
+	p := &provider{name: c.Name, prefix: c.Prefix, cluster: spec.Cluster, dialect: c.Dialect, counted: c.Attempts}
 	if t.Upstream == "" && spec.Upstream == "" {
 		return p, nil
 	}
@@ -126,7 +129,7 @@ func (t *translator) provider(c *policy.Provider) (*provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.upstream = u
+	p.upstream, p.counted = u, true
 	// Websockets need HTTP/1.1, and an upstream behind TLS that can do both is spoken to in HTTP/2. Where the policy lets
 	// none through, nothing is done about that.
 	if u.tls && (c.Dialect == "generic" || len(spec.Unmetered) > 0) {

@@ -36,7 +36,7 @@ func TestVersionsAreOfTheContent(t *testing.T) {
 	}{
 		"limits":    {func(in *Input) { in.Spec.Mode = policy.Shadow }, "filter"},
 		"parse cap": {func(in *Input) { in.ParseCap = 4 << 20 }, "route"},
-		"filter":    {func(in *Input) { in.Wasm = "/weir-ffffffff.wasm" }, "filter"},
+		"filter":    {func(in *Input) { in.Wasm = "/weir-ffffffff.wasm" }, "filter cluster"},
 		"upstream":  {func(in *Input) { in.Upstream = "127.0.0.1:1" }, "cluster route"},
 	} {
 		in := input()

@@ -39,15 +39,23 @@ func (t *translator) extension() (*corev3.TypedExtensionConfig, error) {
 	return &corev3.TypedExtensionConfig{Name: FilterName, TypedConfig: filter}, nil
 }
 
-func (t *translator) wasm() (*anypb.Any, error) {
-	// The policy goes into the plugin's configuration and not into the VM's: a change then starts a new plugin in the same
-	// VM, without compiling and without losing what the VM knows.
-	configuration, err := envoy.Any(wrapperspb.String(string(t.Policy)))
+// wasm is the filter with the policy. It goes into the plugin's configuration and not into the VM's: a change then starts a new
+// plugin in the same VM, without compiling and without losing what the VM knows.
+func (t *translator) wasm() (*anypb.Any, error) { return t.plugin(FilterName, string(t.Policy)) }
+
+// attempts is the filter in a cluster. It runs in the same VM as the other one, for all that makes a VM is the same.
+func (t *translator) attempts() (*anypb.Any, error) { return t.plugin(AttemptName, attemptConfig) }
+
+// attemptConfig is filter.AttemptConfig, which this package must not import.
+const attemptConfig = `{"role":"attempt"}`
+
+func (t *translator) plugin(name, config string) (*anypb.Any, error) {
+	configuration, err := envoy.Any(wrapperspb.String(config))
 	if err != nil {
 		return nil, err
 	}
 	return envoy.Any(&wasmfilterv3.Wasm{Config: &wasmv3.PluginConfig{
-		Name:          FilterName,
+		Name:          name,
 		RootId:        "weir",
 		Configuration: configuration,
 		Vm:            &wasmv3.PluginConfig_VmConfig{VmConfig: t.vm()},

@@ -38,19 +38,22 @@ type Watcher struct {
 	// Changed gets each policy that differs from the last one it got, and each error that does. Calls come one after
 	// another. A file that is good again, and says what it said before it was bad, is a change too.
 	Changed func(*policyfile.Result, error)
+
+	files []string // that the policy names
 }
 
 // A look is what one reading of the file has found.
 type look struct {
-	data []byte
-	err  error
+	data   []byte
+	err    error
+	beside string // the files that the policy names
 }
 
 func (l look) equal(other look) bool {
 	if l.err != nil || other.err != nil {
 		return l.err != nil && other.err != nil && l.err.Error() == other.err.Error()
 	}
-	return bytes.Equal(l.data, other.data)
+	return bytes.Equal(l.data, other.data) && l.beside == other.beside
 }
 
 // Run follows the file until ctx ends. The first look counts at once.
@@ -61,9 +64,8 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 	t := time.NewTicker(every)
 	defer t.Stop()
-	seen := w.look()
+	seen := w.take(w.look())
 	taken := seen
-	w.take(seen)
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,8 +74,8 @@ func (w *Watcher) Run(ctx context.Context) {
 		}
 		now := w.look()
 		if now.equal(seen) && !now.equal(taken) {
+			now = w.take(now)
 			taken = now
-			w.take(now)
 		}
 		seen = now
 	}
@@ -86,15 +88,25 @@ func (w *Watcher) look() look {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, policyfile.MaxSize+1))
-	return look{data, err}
+	return w.alongside(look{data: data, err: err})
 }
 
-func (w *Watcher) take(l look) {
+// alongside is the look with the files that the policy names.
+func (w *Watcher) alongside(l look) look {
+	l.beside = policyfile.Beside(w.files)
+	return l
+}
+
+// take gives what was taken: the look, with the files that this policy names as they were before it was read.
+func (w *Watcher) take(l look) look {
 	if l.err != nil {
 		w.Changed(nil, fmt.Errorf("policy: %w", pathError(l.err, w.Path)))
-		return
+		return l
 	}
+	w.files = policyfile.Files(w.Path, l.data)
+	l = w.alongside(l)
 	w.Changed(policyfile.Parse(w.Path, l.data))
+	return l
 }
 
 // pathError makes sure that the error names the file.

@@ -152,3 +152,28 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// The files that a policy names are followed, too: their changes, and that they are there at last.
+func TestFollowsFilesThatThePolicyNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	reply := filepath.Join(filepath.Dir(path), "reply.json")
+	say := func(text string) {
+		if err := os.WriteFile(reply, []byte(`{"object":"text_completion","choices":[{"text":"`+text+`"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(one+"degrade: {m: {static: reply.json}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, path, func(f *follower) {
+		f.want(4, "no such file")
+		say("first")
+		f.want(4, "first")
+		say("second")
+		f.want(4, "second")
+		f.write(one)
+		f.want(4, "openai")
+		say("third")
+		f.want(4)
+	})
+}

@@ -15,7 +15,7 @@ async function call(c) {
   const options = { headers: c.headers };
   if (c.timeout) options.timeout = c.timeout * 1000;
   if (c.responses) return events(c, options);
-  const body = { model: "gpt-4o", messages: [{ role: "user", content: "hi" }], max_tokens: c.max_tokens, stream: c.stream };
+  const body = { model: c.model || "gpt-4o", messages: [{ role: "user", content: "hi" }], max_tokens: c.max_tokens, stream: c.stream };
   if (c.usage) body.stream_options = { include_usage: true };
   const answer = await client.chat.completions.create(body, options);
   if (!c.stream) return { text: answer.choices[0].message.content, usage: Boolean(answer.usage) };

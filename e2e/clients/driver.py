@@ -16,7 +16,7 @@ def of_openai(url):
     client = openai.OpenAI(base_url=url + "/openai/v1", api_key="key")
 
     def call(c):
-        options = {"model": "gpt-4o", "stream": c["stream"], "extra_headers": c["headers"]}
+        options = {"model": model(c), "stream": c["stream"], "extra_headers": c["headers"]}
         if c.get("timeout"):
             options["timeout"] = c["timeout"]
         if c.get("responses"):
@@ -40,7 +40,7 @@ def of_litellm(url):
         if c.get("usage"):
             options["stream_options"] = {"include_usage": True}
         answer = litellm.completion(
-            model="openai/gpt-4o", api_base=url + "/openai/v1", api_key="key",
+            model="openai/" + model(c), api_base=url + "/openai/v1", api_key="key",
             messages=messages, max_tokens=c["max_tokens"], stream=c["stream"], extra_headers=c["headers"], **options
         )
         return chat(c, answer)
@@ -77,13 +77,13 @@ def of_langchain(url):
         options = {"timeout": c["timeout"]} if c.get("timeout") else {}
         if c.get("usage"):
             options["stream_usage"] = True
-        model = ChatOpenAI(
-            model="gpt-4o", base_url=url + "/openai/v1", api_key="key", max_tokens=c["max_tokens"], default_headers=c["headers"], **options
+        chats = ChatOpenAI(
+            model=model(c), base_url=url + "/openai/v1", api_key="key", max_tokens=c["max_tokens"], default_headers=c["headers"], **options
         )
         if not c["stream"]:
-            answer = model.invoke("hi")
+            answer = chats.invoke("hi")
             return {"text": answer.content, "usage": answer.usage_metadata is not None}
-        chunks = list(model.stream("hi"))
+        chunks = list(chats.stream("hi"))
         deltas = [chunk.content for chunk in chunks if chunk.content]
         return {"text": "".join(deltas), "deltas": len(deltas), "usage": any(chunk.usage_metadata for chunk in chunks)}
 
@@ -97,7 +97,7 @@ def of_anthropic(url):
 
     def call(c):
         options = {"timeout": c["timeout"]} if c.get("timeout") else {}
-        options |= {"model": "claude-opus-4-6", "messages": messages, "max_tokens": c["max_tokens"], "extra_headers": c["headers"]}
+        options |= {"model": model(c, "claude-opus-4-6"), "messages": messages, "max_tokens": c["max_tokens"], "extra_headers": c["headers"]}
         if not c["stream"]:
             answer = client.messages.create(**options)
             return {"text": answer.content[0].text, "usage": answer.usage.output_tokens > 0}
@@ -107,6 +107,10 @@ def of_anthropic(url):
         return {"text": "".join(deltas), "deltas": len(deltas), "usage": usage}
 
     return call
+
+
+def model(c, usual="gpt-4o"):
+    return c.get("model") or usual
 
 
 messages = [{"role": "user", "content": "hi"}]

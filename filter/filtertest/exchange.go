@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,10 +37,12 @@ type Exchange struct {
 	Received []byte      // of the answer's body, as it reaches the caller
 	Buffered int         // the most bytes that were ever held
 	Held     bool        // a piece of the answer was held back
+	Attempts int         // so far
 
 	worker     *Worker
 	request    Request
 	callbacks  callbacks
+	attempt    attemptCallbacks
 	buffer     []byte
 	chunk      []byte // of the answer
 	answer     [][2]string
@@ -120,7 +123,7 @@ func (x *Exchange) run(callback func()) {
 	x.worker.current = x
 	replied := x.Reply
 	callback()
-	if x.Reply != nil && replied == nil {
+	if x.Reply != nil && replied == nil && !x.closed {
 		x.answer = [][2]string{{":status", strconv.Itoa(x.Reply.Status)}}
 		x.callbacks.responseHeaders(1, len(x.Reply.Body) == 0)
 		if len(x.Reply.Body) > 0 {
@@ -186,12 +189,20 @@ func (x *Exchange) setProperty(name, value string) {
 	x.state[name] = value
 }
 
-func (x *Exchange) property(path ...string) string { return x.properties[strings.Join(path, ".")] }
+// property reads what Envoy knows, or else what the filter itself has set.
+func (x *Exchange) property(path ...string) string {
+	name := strings.Join(path, ".")
+	return cmp.Or(x.properties[name], x.state[name])
+}
 
 func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, name) }
 
 func (x *Exchange) setRequest(name, value string) {
 	x.Headers = append(without(x.Headers, name), [2]string{name, value})
+}
+
+func (x *Exchange) setResponse(name, value string) {
+	x.answer = append(without(x.answer, name), [2]string{name, value})
 }
 
 func (x *Exchange) removeResponse(name string) { x.answer = without(x.answer, name) }

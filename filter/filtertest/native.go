@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -14,6 +15,8 @@ type native struct {
 	worker *Worker
 	vm     *filter.VM
 	plugin *filter.Plugin
+
+	attempts *filter.Plugin
 }
 
 func newNative(w *Worker) *native { return &native{worker: w, vm: filter.NewVM(nativeHost{w})} }
@@ -25,6 +28,19 @@ func (n *native) configure(policy []byte) (err error) {
 	}
 	return err
 }
+
+func (n *native) configureAttempts() (err error) {
+	n.attempts, err = n.vm.Configure(2, []byte(filter.AttemptConfig))
+	return err
+}
+
+func (n *native) attempt(*Exchange) attemptCallbacks { return nativeAttempt{n.attempts.NewAttempt()} }
+
+type nativeAttempt struct{ a *filter.Attempt }
+
+func (c nativeAttempt) requestHeaders(int) bool  { return c.a.RequestHeaders() != filter.Continue }
+func (c nativeAttempt) responseHeaders(int) bool { return c.a.ResponseHeaders() != filter.Continue }
+func (c nativeAttempt) done()                    {}
 
 func (n *native) tick() {
 	if n.plugin != nil {
@@ -92,6 +108,14 @@ func (h nativeHost) SetResponseBody(b []byte) { h.w.current.chunk = slices.Clone
 func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
 	return slices.Clone(h.w.current.answer)
+}
+
+func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
+
+func (h nativeHost) Random(to []byte) bool {
+	h.w.process.check("random")
+	_, err := rand.Read(to)
+	return err == nil
 }
 
 func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeResponse(name) }

@@ -149,6 +149,8 @@ func (w *Worker) Memory() int64 {
 // A vm runs the filter.
 type vm interface {
 	configure(policy []byte) error
+	configureAttempts() error
+	attempt(x *Exchange) attemptCallbacks
 	open(x *Exchange) callbacks
 	tick()
 	close()

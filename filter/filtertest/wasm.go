@@ -44,8 +44,10 @@ type wasmVM struct {
 	module  api.Module
 	worker  *Worker
 	plugins uint64 // context of the newest
-	next    uint64
-	config  []byte
+
+	attempts uint64 // context of the filter in the cluster
+	next     uint64
+	config   []byte
 }
 
 func (m *Module) start(w *Worker) (*wasmVM, error) {
@@ -104,6 +106,30 @@ func (v *wasmVM) configure(policy []byte) error {
 	v.plugins = id
 	return nil
 }
+
+func (v *wasmVM) configureAttempts() error {
+	id := v.newContext(0)
+	policy := v.config
+	defer func() { v.config = policy }()
+	v.config = []byte(`{"role":"attempt"}`)
+	if v.call("proxy_on_configure", id, uint64(len(v.config))) == 0 {
+		return fmt.Errorf("the filter refuses the role: %v", v.worker.process.Logs)
+	}
+	v.attempts = id
+	return nil
+}
+
+func (v *wasmVM) attempt(x *Exchange) attemptCallbacks {
+	id := v.newContext(v.attempts)
+	v.worker.known(uint32(id), x)
+	return wasmAttempt{wasmStream{v, id}}
+}
+
+type wasmAttempt struct{ s wasmStream }
+
+func (a wasmAttempt) requestHeaders(n int) bool  { return a.s.requestHeaders(n, false) }
+func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
+func (a wasmAttempt) done()                      { a.s.done() }
 
 func (v *wasmVM) tick() { v.call("proxy_on_tick", v.plugins) }
 

@@ -37,8 +37,11 @@ func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size
 
 func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, nameSize, value, valueSize uint32) uint32 {
 	g := m.guest(mod)
-	if which == mapRequestHeaders {
+	switch which {
+	case mapRequestHeaders:
 		g.w.current.setRequest(g.string(name, nameSize), g.string(value, valueSize))
+	case mapResponseHeaders:
+		g.w.current.setResponse(g.string(name, nameSize), g.string(value, valueSize))
 	}
 	return statusOK
 }

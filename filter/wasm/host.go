@@ -25,6 +25,14 @@ func (host) Now() (ns int64) {
 	return ns
 }
 
+//go:wasmimport wasi_snapshot_preview1 random_get
+func randomGet(to unsafe.Pointer, size int32) int32
+
+// Random asks Envoy, which asks BoringSSL. (crypto/rand would, too, with all that it links.)
+func (host) Random(to []byte) bool {
+	return randomGet(unsafe.Pointer(unsafe.SliceData(to)), int32(len(to))) == 0
+}
+
 func (host) Wall() time.Time { return time.Now() }
 
 // The calls that every request makes several times are imported here, without the SDK's layers: each function that is run
@@ -111,6 +119,10 @@ func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(b
 func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBody(chunk) }
 
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
+
+func (host) SetResponseHeader(name, value string) {
+	_ = proxywasm.ReplaceHttpResponseHeader(name, value)
+}
 
 func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
 

@@ -41,6 +41,9 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogErrorf("weir: bad policy: %v", err)
 		return types.OnPluginStartStatusFailed
 	}
+	if p.plugin.Attempts() {
+		return types.OnPluginStartStatusOK
+	}
 	if err := proxywasm.SetTickPeriodMilliSeconds(uint32(filter.TickEvery.Milliseconds())); err != nil {
 		return types.OnPluginStartStatusFailed
 	}
@@ -50,6 +53,9 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 func (p *pluginContext) OnTick() { state.Tick(p.plugin) }
 
 func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
+	if p.plugin.Attempts() {
+		return &attemptContext{attempt: p.plugin.NewAttempt()}
+	}
 	return &httpContext{stream: p.plugin.NewStream(id)}
 }
 
@@ -89,3 +95,17 @@ func (c *httpContext) OnHttpResponseTrailers(int) types.Action {
 }
 
 func (c *httpContext) OnHttpStreamDone() { c.stream.Done() }
+
+// An attemptContext is the filter in a cluster.
+type attemptContext struct {
+	types.DefaultHttpContext
+	attempt *filter.Attempt
+}
+
+func (c *attemptContext) OnHttpRequestHeaders(int, bool) types.Action {
+	return action(c.attempt.RequestHeaders())
+}
+
+func (c *attemptContext) OnHttpResponseHeaders(int, bool) types.Action {
+	return action(c.attempt.ResponseHeaders())
+}

@@ -131,3 +131,9 @@ func (s *Sample) clamp() {
 	}
 	s.Answered = max(s.Answered, s.Rejected)
 }
+
+// Follow makes it go by other rules from now on.
+func (c *Controller) Follow(r Rules) { c.rules, c.rate = r, r.clamp(c.rate) }
+
+// Since says whether a call that was admitted at the time at was admitted under the rate in force.
+func (c *Controller) Since(at int64) bool { return at >= c.cutAt || c.epoch == 0 }

@@ -12,13 +12,13 @@ const (
 	Overload                 // the provider is busy or broken: fewer in flight, but no lower rate
 	Exhausted                // no quota left: closed until its reset, a retry is useless
 	ClientError              // the request's own fault
-	numClasses
+	NumClasses               // how many there are
 )
 
-var classNames = [numClasses]string{"ok", "congestion", "overload", "exhausted", "client_error"}
+var classNames = [NumClasses]string{"ok", "congestion", "overload", "exhausted", "client_error"}
 
 func (c Class) String() string {
-	if c >= numClasses {
+	if c >= NumClasses {
 		return "unknown"
 	}
 	return classNames[c]

@@ -53,7 +53,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		v := Classify(Reply{Status: status, Body: body})
 		switch {
-		case v.Class >= numClasses || v.Wait < 0 || v.Wait > MaxWait:
+		case v.Class >= NumClasses || v.Wait < 0 || v.Wait > MaxWait:
 			t.Fatalf("%+v", v)
 		case status >= 400 && v.Class == OK:
 			t.Fatalf("%d is OK", status)

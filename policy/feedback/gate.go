@@ -74,3 +74,6 @@ func satAdd(a, b int64) int64 {
 }
 
 const maxTime = 1<<63 - 1
+
+// Until is when it was or will be open again.
+func (g *Gate) Until() int64 { return g.until }

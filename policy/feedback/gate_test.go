@@ -16,7 +16,7 @@ func TestGate(t *testing.T) {
 		var now, must int64
 		for range rapid.IntRange(1, 30).Draw(t, "verdicts") {
 			now += rapid.Int64Range(0, minute).Draw(t, "dt")
-			v := Verdict{Class: Class(rapid.IntRange(0, int(numClasses)-1).Draw(t, "class")), Told: true, Wait: rapid.Int64Range(0, 2*minute).Draw(t, "wait")}
+			v := Verdict{Class: Class(rapid.IntRange(0, int(NumClasses)-1).Draw(t, "class")), Told: true, Wait: rapid.Int64Range(0, 2*minute).Draw(t, "wait")}
 			spread := rapid.Int64Range(0, second).Draw(t, "spread")
 			if v.Class != OK && v.Class != ClientError && v.Wait+spread > 0 {
 				must = max(must, now+v.Wait+spread)

@@ -25,43 +25,47 @@ func (t *told) dimension() Dimension {
 
 // quantityInText finds what a message says was counted, the most special first.
 func quantityInText(s string) Quantity {
-	switch {
-	case containsFold(s, "input token"), containsFold(s, "input_token"), containsFold(s, "(itpm)"):
-		return InputTokens
-	case containsFold(s, "output token"), containsFold(s, "output_token"), containsFold(s, "(otpm)"):
-		return OutputTokens
-	case containsFold(s, "concurren"), containsFold(s, "in flight"), containsFold(s, "in-flight"), containsFold(s, "parallel requests"):
-		return InFlight
-	case containsFold(s, "token rate limit"), containsFold(s, "tokens per"), containsFold(s, "tokens_per"), containsFold(s, "(tpm)"),
-		containsFold(s, "(tpd)"), containsFold(s, "too many tokens"):
-		return Tokens
-	case containsFold(s, "call rate limit"), containsFold(s, "requests per"), containsFold(s, "requests_per"), containsFold(s, "(rpm)"),
-		containsFold(s, "(rpd)"), containsFold(s, "too many requests"), containsFold(s, "calls /"), containsFold(s, "requests rate"):
-		return Requests
-	case containsFold(s, "token limit"), containsFold(s, "tokens"):
-		return Tokens
+	for _, w := range quantityWords {
+		if containsFold(s, w.phrase) {
+			return w.of
+		}
 	}
 	return Unknown
 }
 
+var quantityWords = [...]struct {
+	phrase string
+	of     Quantity
+}{
+	{"input token", InputTokens}, {"input_token", InputTokens}, {"(itpm)", InputTokens},
+	{"output token", OutputTokens}, {"output_token", OutputTokens}, {"(otpm)", OutputTokens},
+	{"concurren", InFlight}, {"in flight", InFlight}, {"in-flight", InFlight}, {"parallel requests", InFlight},
+	{"token rate limit", Tokens}, {"tokens per", Tokens}, {"tokens_per", Tokens}, {"(tpm)", Tokens}, {"(tpd)", Tokens},
+	{"too many tokens", Tokens},
+	{"call rate limit", Requests}, {"requests per", Requests}, {"requests_per", Requests}, {"(rpm)", Requests}, {"(rpd)", Requests},
+	{"too many requests", Requests}, {"calls /", Requests}, {"requests rate", Requests},
+	{"token limit", Tokens}, {"tokens", Tokens},
+}
+
 // windowInText finds the window that a message names, the longest first; 0 if it names none.
 func windowInText(s string) int64 {
-	switch {
-	case containsFold(s, "per month"), containsFold(s, "/ month"), containsFold(s, "/month"), containsFold(s, "monthly"):
-		return month
-	case containsFold(s, "per week"), containsFold(s, "weekly"):
-		return 7 * day
-	case containsFold(s, "per day"), containsFold(s, "per_day"), containsFold(s, "/day"), containsFold(s, "daily"), containsFold(s, "(rpd)"),
-		containsFold(s, "(tpd)"), containsFold(s, "per 24h"):
-		return day
-	case containsFold(s, "per hour"), containsFold(s, "/hour"), containsFold(s, "hourly"):
-		return hour
-	case containsFold(s, "per min"), containsFold(s, "/min"), containsFold(s, "/ min"), containsFold(s, "(rpm)"), containsFold(s, "(tpm)"):
-		return minute
-	case containsFold(s, "per second"), containsFold(s, "/second"), containsFold(s, "(rps)"):
-		return second
+	for _, w := range windowWords {
+		if containsFold(s, w.phrase) {
+			return w.ns
+		}
 	}
 	return 0
+}
+
+var windowWords = [...]struct {
+	phrase string
+	ns     int64
+}{
+	{"per month", month}, {"/ month", month}, {"/month", month}, {"monthly", month}, {"per week", 7 * day}, {"weekly", 7 * day},
+	{"per day", day}, {"per_day", day}, {"/day", day}, {"daily", day}, {"(rpd)", day}, {"(tpd)", day}, {"per 24h", day},
+	{"per hour", hour}, {"/hour", hour}, {"hourly", hour},
+	{"per min", minute}, {"/min", minute}, {"/ min", minute}, {"(rpm)", minute}, {"(tpm)", minute},
+	{"per second", second}, {"/second", second}, {"(rps)", second},
 }
 
 // wait says how long to wait: what Retry-After or RetryInfo say, else what the headers of the limits that are used up say.

@@ -4,6 +4,7 @@ package queue
 
 import (
 	"math/big"
+	"slices"
 )
 
 // A naive is the obvious queue: one list in order of arrival, searched from end to end for each question.
@@ -12,12 +13,15 @@ type naive struct {
 	list   []*waiting
 	sends  []naiveSend
 	order  int
+
+	stopped int // as Queue.Stopped after the last turn
 }
 
 type waiting struct {
 	Entry
 	order     int
 	notBefore int64
+	held      uint64
 	handle    Handle
 }
 
@@ -163,6 +167,7 @@ func (q *naive) turn(now int64, try func(*waiting) Answer, timeout func(*waiting
 
 func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 	wake := int64(Never)
+	q.stopped = -1
 	left := append([]*waiting(nil), q.list...)
 	refused := []*waiting{} // in this turn
 	for len(left) > 0 {
@@ -173,16 +178,18 @@ func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 				break
 			}
 		}
-		behind := false
-		for _, r := range refused {
-			behind = behind || r.Owner != 0 && r.Owner == w.Owner && r.Class <= w.Class
+		isBehind := func(w *waiting) (behind bool) {
+			for _, r := range refused {
+				behind = behind || r.held != 0 && (r.held == w.Owner || r.held == w.Parent) && r.Class <= w.Class
+			}
+			return behind
 		}
 		if w.notBefore > now {
 			wake = min(wake, w.notBefore)
 			refused = append(refused, w)
 			continue
 		}
-		if behind {
+		if isBehind(w) {
 			continue
 		}
 		switch a := try(w); a.what {
@@ -193,11 +200,19 @@ func (q *naive) offer(now int64, try func(*waiting) Answer) int64 {
 			}
 			q.sends = append(q.sends, s)
 			q.remove(w)
-		case skipped:
-			w.notBefore = a.until
+		case skipped, skippedParent, skippedAlone:
+			w.notBefore, w.held = a.until, map[uint8]uint64{skipped: w.Owner, skippedParent: w.Parent}[a.what]
 			wake = min(wake, a.until)
 			refused = append(refused, w)
+		case parted:
+			wake = min(wake, a.until)
+			left = slices.DeleteFunc(left, func(o *waiting) bool { return o.Class == w.Class })
 		default:
+			for _, o := range append(left, w) {
+				if o.notBefore <= now && !isBehind(o) && (q.stopped < 0 || o.Class < q.stopped) {
+					q.stopped = o.Class
+				}
+			}
 			return min(wake, a.until)
 		}
 	}

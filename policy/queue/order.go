@@ -54,6 +54,22 @@ func (q *Queue) MayPass(now int64, class int) bool {
 	return true
 }
 
+// MayTry is MayPass for an arrival for which there is no place, right after a turn: of those that wait it passes nobody but who
+// waits for buckets that are not its own, or for its class's part.
+func (q *Queue) MayTry(now int64, class int, owner, parent uint64) bool {
+	now = q.tick(now)
+	class = q.classOf(class)
+	if s := q.Stopped(now); s >= 0 && s <= class || q.parted>>class&1 == 1 || q.blocked.has(owner, class) || q.blocked.has(parent, class) {
+		return false
+	}
+	for c := range q.config.Classes {
+		if i := q.cursors[c]; q.stopped && i >= 0 && c != class && q.beforeArrival(now, &q.nodes[i], class) {
+			return false
+		}
+	}
+	return true
+}
+
 // beforeArrival says whether a queued entry of a lower class goes before an arrival of the class.
 func (q *Queue) beforeArrival(now int64, n *node, class int) bool {
 	switch q.config.Discipline {

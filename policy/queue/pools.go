@@ -28,8 +28,10 @@ import (
 //     keeps the class's threshold;
 //   - while any class wants more, no share of an idle class is lost, unless that class keeps it to itself.
 //
+// A class without a share has no bucket of its own: it lives from the pot, and waits for as long as others leave nothing there.
+//
 // A request above its class's burst is admitted as the bucket itself does: by what there is, or when its class's own bucket
-// is full, which then owes the rest; the class pays it back from its own rate.
+// is full, which then owes the rest; the class pays it back from its own rate. For a class without a share that bucket is the pot.
 type Pools struct {
 	limit   int64 // units in a window
 	window  int64 // in ticks
@@ -56,7 +58,7 @@ type Pool struct {
 // maxLevel bounds limit x window in ticks, so that no sum of a few levels leaves int64.
 const maxLevel = 1 << 58
 
-// NewPools splits a meter of a limit. Shares add up to 100 % at most; each class must get one unit at least.
+// NewPools splits a meter of a limit. Shares add up to 100 % at most; each class that has one must get one unit at least.
 func NewPools(m policy.Meter, pools []Pool) (*Pools, error) {
 	if len(pools) < 1 || len(pools) > MaxClasses {
 		return nil, fmt.Errorf("queue: %d classes are not between 1 and %d", len(pools), MaxClasses)
@@ -73,10 +75,13 @@ func NewPools(m policy.Meter, pools []Pool) (*Pools, error) {
 	var shares policy.Share
 	for i, pool := range pools {
 		c := poolClass{rate: part(m.Limit(), pool.Share), burst: max(part(m.Burst(), pool.Share)/2, 1), keep: pool.Keep, apart: pool.Apart}
+		if pool.Share == 0 {
+			c.burst = 0
+		}
 		p.direct -= c.rate
 		p.pot -= c.burst
 		shares += max(pool.Share, 0)
-		if c.rate < 1 || p.pot < 0 || shares > policy.Whole || pool.Threshold < 0 || pool.Threshold > policy.Whole {
+		if c.rate < 1 && (pool.Share != 0 || c.apart) || p.pot < 0 || shares > policy.Whole || pool.Threshold < 0 || pool.Threshold > policy.Whole {
 			return nil, fmt.Errorf("queue: class %d: shares of 1 unit at least, and 100 %% together at most", i)
 		}
 		c.burst *= p.window

@@ -4,6 +4,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,18 @@ func anyPoolPlan(settles bool) *rapid.Generator[poolPlan] {
 	})
 }
 
+// withBorrower adds a class without a share, which takes some of the steps.
+func (p poolPlan) withBorrower() poolPlan {
+	p.Pools = append(slices.Clone(p.Pools), Pool{})
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		if p.Steps[i].N%3 == 0 {
+			p.Steps[i].Class = len(p.Pools) - 1
+		}
+	}
+	return p
+}
+
 func (p poolPlan) make(fault func(*Pools)) (*Pools, error) {
 	pools, err := NewPools(policy.NewMeter(policy.MeterSpec{
 		Dimension: policy.TPM, Kind: policy.Continuous, Limit: p.Limit * int64(time.Minute/poolWindow), Window: poolWindow, Burst: p.Burst,
@@ -79,6 +92,9 @@ func newPoolTwin(p poolPlan) *poolTwin {
 	w := &poolTwin{plan: p, direct: p.Limit, most: p.Burst}
 	for _, c := range p.Pools {
 		rate, burst := p.Limit*int64(c.Share)/1e6, max(p.Burst*int64(c.Share)/1e6/2, 1)
+		if c.Share == 0 {
+			burst = 0
+		}
 		w.rate, w.burst, w.own = append(w.rate, rate), append(w.burst, burst*1000), append(w.own, burst*1000)
 		w.direct -= rate
 		w.most -= burst
@@ -116,6 +132,13 @@ func (w *poolTwin) free(class int) int64 {
 
 func (w *poolTwin) take(class int, n int64) bool {
 	n *= 1000
+	if w.rate[class] == 0 {
+		if w.pot < n && w.pot < w.most {
+			return false
+		}
+		w.pot -= n
+		return true
+	}
 	full := w.own[class] == w.burst[class]
 	switch free := w.free(class); {
 	case w.own[class] >= n:
@@ -132,6 +155,10 @@ func (w *poolTwin) take(class int, n int64) bool {
 }
 
 func (w *poolTwin) settle(class int, reserved, actual int64) {
+	if w.rate[class] == 0 {
+		w.pot = min(max(w.pot+(min(reserved, w.plan.Limit)-min(actual, w.plan.Limit))*1000, w.most-w.plan.Limit*1000), w.most)
+		return
+	}
 	w.own[class] += (min(reserved, w.plan.Limit) - min(actual, w.plan.Limit)) * 1000
 	w.own[class] = max(w.own[class], w.burst[class]-w.plan.Limit*1000)
 	if over := w.own[class] - w.burst[class]; over > 0 {
@@ -157,6 +184,16 @@ func (p poolPlan) likeTwin(fault func(*Pools)) error {
 			pools.Settle(&s, now, step.Class, step.N, step.Actual)
 		} else {
 			wait := pools.Wait(s, now, step.Class, step.N)
+			if wait == Never {
+				// The twin is not asked: it is refused now, and nothing runs into the pot.
+				if w.direct > 0 || slices.ContainsFunc(p.Pools, func(c Pool) bool { return c.Share > 0 && !c.Keep }) {
+					return fmt.Errorf("step %d: something runs into the pot", i)
+				}
+				if pools.may(&s, step.Class, pools.units(step.N)) {
+					return fmt.Errorf("step %d: it may", i)
+				}
+				continue
+			}
 			later, sooner := s, s
 			if !pools.Take(&later, now+wait, step.Class, step.N) || wait > 0 && pools.Take(&sooner, now+wait-1, step.Class, step.N) {
 				return fmt.Errorf("step %d: a wait of %d ns is not exact", i, wait)
@@ -179,6 +216,11 @@ func TestPoolsLikeTheirTwin(t *testing.T) {
 	plans := anyPoolPlan(true)
 	rapid.Check(t, func(t *rapid.T) {
 		if err := plans.Draw(t, "plan").likeTwin(nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		if err := plans.Draw(t, "plan").withBorrower().likeTwin(nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -389,7 +431,7 @@ func TestCarryToAnotherWindow(t *testing.T) {
 func TestPoolErrors(t *testing.T) {
 	m := policy.NewMeter(policy.MeterSpec{Dimension: policy.TPM, Limit: 1000})
 	for _, pools := range [][]Pool{
-		nil, make([]Pool, MaxClasses+1), {{Share: 0}}, {{Share: 600_000}, {Share: 600_000}}, {{Share: 100}}, {{Share: policy.Whole, Threshold: -1}},
+		nil, make([]Pool, MaxClasses+1), {{Share: 0, Apart: true}}, {{Share: -1}}, {{Share: 600_000}, {Share: 600_000}}, {{Share: 100}}, {{Share: policy.Whole, Threshold: -1}},
 	} {
 		if _, err := NewPools(m, pools); err == nil {
 			t.Errorf("%+v is taken", pools)

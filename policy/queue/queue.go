@@ -14,7 +14,8 @@ const Never = math.MaxInt64
 type Entry struct {
 	ID       uint64 // the caller's own, such as a stream's number
 	Class    int    // index into Config.Classes; 0 is the highest
-	Owner    uint64 // whose narrower buckets it has to pass, such as the tenant's key; 0: nobody's
+	Owner    uint64 // whose narrowest buckets it has to pass, such as the user's key; 0: nobody's
+	Parent   uint64 // whose wider ones, such as the tenant's; 0: nobody's
 	Bytes    int64  // held in memory for it
 	Cost     int64  // what it weighs under Weighted; 0 stands for 1
 	Deadline int64  // ns: from then on it is not sent any more; 0: none
@@ -41,6 +42,8 @@ type Queue struct {
 	blocked blocked
 	busy    bool // a turn is under way
 	pushed  bool // during it
+	stopped bool // the last turn ended with Stop
+	parted  uint // bit set of the classes for which it had SkipClass
 }
 
 // A node is a place for an entry.
@@ -49,9 +52,10 @@ type node struct {
 	seq        uint64
 	life       uint32
 	used       bool
-	next, prev int32 // within its class; -1: none
-	due        int32 // index in the heap; -1: not in it
-	notBefore  int64 // ns: what it waits for itself
+	next, prev int32  // within its class; -1: none
+	due        int32  // index in the heap; -1: not in it
+	notBefore  int64  // ns: what it waits for itself
+	held       uint64 // whose buckets that is: its owner's or its parent's
 }
 
 // A list is the entries of one class, the oldest first.
@@ -91,11 +95,14 @@ func (q *Queue) Bytes() int64 { return q.bytes }
 // Waiting is how many entries of a class wait.
 func (q *Queue) Waiting(class int) int { return q.lists[class].n }
 
-// Highest is the highest class that waits; -1 if none does. Workers tell each other, so that a lower class yields.
-func (q *Queue) Highest() int {
+// Stopped is the highest class that waits for what all share: of those that a Stop in the last turn kept from being offered,
+// without those whose own bucket is known to refuse them. -1: nobody does. Workers tell each other, so that a lower class yields.
+func (q *Queue) Stopped(now int64) int {
 	for c := range q.config.Classes {
-		if q.lists[c].n > 0 {
-			return c
+		for i := q.cursors[c]; q.stopped && i >= 0; i = q.nodes[i].next {
+			if n := &q.nodes[i]; n.notBefore <= now && !q.isBehind(n) {
+				return c
+			}
 		}
 	}
 	return -1

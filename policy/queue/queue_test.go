@@ -227,3 +227,46 @@ func TestBlockedFromTheHighestRefused(t *testing.T) {
 		t.Errorf("tried %v, want 0 and 1: the others are behind 1", tried)
 	}
 }
+
+// An arrival without a place may be tried after a turn, if it passes nobody but who waits for other buckets than its own.
+func TestMayTry(t *testing.T) {
+	for _, row := range []struct {
+		what   string
+		answer func(Entry) Answer
+		class  int
+		owner  uint64
+		want   bool
+	}{
+		{"a higher class waits for what all share", func(Entry) Answer { return Stop(9) }, 2, 7, false},
+		{"its own does", func(Entry) Answer { return Stop(9) }, 1, 7, false},
+		{"a lower one does", func(Entry) Answer { return Stop(9) }, 0, 7, true},
+		{"another owner's bucket", func(Entry) Answer { return Skip(9) }, 1, 7, true},
+		{"its owner's bucket", func(Entry) Answer { return Skip(9) }, 1, 3, false},
+		{"its owner's, for a higher class", func(Entry) Answer { return Skip(9) }, 0, 3, true},
+		{"its parent's bucket", func(Entry) Answer { return SkipParent(9) }, 1, 4, false},
+		{"nobody's", func(Entry) Answer { return SkipAlone(9) }, 1, 3, true},
+		{"its class's part", func(Entry) Answer { return SkipClass(9) }, 1, 7, false},
+		{"another class's part", func(Entry) Answer { return SkipClass(9) }, 2, 7, true},
+		{"an aged one of a lower class", func(Entry) Answer { return Stop(9) }, 0, 8, false},
+	} {
+		c := Config{Entries: 1, Bytes: 9, Discipline: Strict, Classes: make([]Class, 3)}
+		if row.owner == 8 {
+			c.Discipline, c.Classes[1].Threshold = Threshold, 5
+		}
+		q, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Push(0, Entry{Class: 1, Owner: 3, Parent: 4}, 0)
+		q.Turn(5, answering(row.answer))
+		if got := q.MayTry(5, row.class, row.owner, row.owner); got != row.want {
+			t.Errorf("%s: %v", row.what, got)
+		}
+	}
+}
+
+// answering gives every offer the same answer.
+type answering func(Entry) Answer
+
+func (a answering) Try(_ Handle, e Entry) Answer { return a(e) }
+func (answering) Timeout(Handle, Entry)          {}

@@ -12,6 +12,9 @@ const (
 	sent uint8 = iota
 	stopped
 	skipped
+	skippedParent
+	skippedAlone
+	parted
 )
 
 // Sent says that the entry was sent: it has left the queue.
@@ -24,6 +27,16 @@ func Stop(until int64) Answer { return Answer{stopped, until} }
 // Skip says that a bucket of the entry's own owner refuses it until some time, in ns. It keeps its place, is offered again
 // from then on, and holds up no other owner.
 func Skip(until int64) Answer { return Answer{skipped, until} }
+
+// SkipParent is Skip for a bucket of the owner's parent: it holds up all of its owners.
+func SkipParent(until int64) Answer { return Answer{skippedParent, until} }
+
+// SkipAlone is Skip for a bucket that is neither the owner's nor its parent's: it holds up nobody else.
+func SkipAlone(until int64) Answer { return Answer{skippedAlone, until} }
+
+// SkipClass says that the class's part of what all share has not enough for this one until some time, in ns: nobody else of
+// the class may have it before, and other classes go on.
+func SkipClass(until int64) Answer { return Answer{parted, until} }
 
 // A Server is what a queue offers entries to. Both may push and cancel entries; a turn within a turn does nothing.
 type Server interface {
@@ -77,6 +90,7 @@ func (q *Queue) expire(now int64, s Server) {
 
 func (q *Queue) offer(now int64, s Server) int64 {
 	wake := int64(Never)
+	q.stopped, q.parted = false, 0
 	q.blocked.reset()
 	for c := range q.config.Classes {
 		q.cursors[c] = q.lists[c].head
@@ -87,7 +101,7 @@ func (q *Queue) offer(now int64, s Server) int64 {
 			return wake
 		}
 		n := &q.nodes[i]
-		if n.notBefore > now || q.blocked.has(n.Owner, n.Class) {
+		if n.notBefore > now || q.isBehind(n) {
 			q.passOver(i, now, &wake)
 			continue
 		}
@@ -104,9 +118,14 @@ func (q *Queue) passOver(i int32, now int64, wake *int64) {
 	n := &q.nodes[i]
 	if n.notBefore > now {
 		*wake = min(*wake, n.notBefore)
-		q.blocked.add(n.Owner, n.Class)
+		q.blocked.add(n.held, n.Class)
 	}
 	q.cursors[n.Class] = n.next
+}
+
+// isBehind says whether an entry that goes before, of the same owner or parent, waits for their bucket.
+func (q *Queue) isBehind(n *node) bool {
+	return q.blocked.has(n.Owner, n.Class) || q.blocked.has(n.Parent, n.Class)
 }
 
 // take does what the answer to an offer says. false: the turn is over.
@@ -119,13 +138,18 @@ func (q *Queue) take(i int32, a Answer, wake *int64) bool {
 		if q.config.Discipline == Weighted {
 			q.turns.send(class, q.config.Classes[class].Weight, cost)
 		}
-	case skipped:
-		n.notBefore = a.until
+	case skipped, skippedParent, skippedAlone:
+		n.notBefore, n.held = a.until, [...]uint64{skipped: n.Owner, skippedParent: n.Parent, skippedAlone: 0}[a.what]
 		*wake = min(*wake, a.until)
-		q.blocked.add(n.Owner, n.Class)
+		q.blocked.add(n.held, n.Class)
 		q.cursors[n.Class] = n.next
+	case parted:
+		*wake = min(*wake, a.until)
+		q.cursors[n.Class] = -1
+		q.parted |= 1 << n.Class
 	default:
 		*wake = min(*wake, a.until)
+		q.stopped = true
 		return false
 	}
 	return true

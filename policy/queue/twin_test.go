@@ -28,6 +28,9 @@ type step struct {
 	Sends    int    // a turn sends so many and then stops
 	Refused  uint64 // bit set of owners that a turn skips
 	For      int64  // how long they are refused
+	Parents  uint64 // bit set of parents that a turn skips
+	Alone    bool   // what is skipped holds up nobody else
+	Parted   int    // bit set of classes whose part has nothing left
 }
 
 func anyConfig(t *rapid.T, d Discipline) Config {
@@ -52,10 +55,14 @@ func anyPlan(d Discipline) *rapid.Generator[plan] {
 				Wait: half(3, "wait"), Kind: rapid.IntRange(0, 9).Draw(t, "kind"),
 				Entry: Entry{
 					Class: rapid.IntRange(0, len(p.Config.Classes)-1).Draw(t, "class"), Owner: uint64(rapid.IntRange(0, 3).Draw(t, "owner")),
-					Bytes: rapid.Int64Range(0, 12).Draw(t, "bytes"), Cost: rapid.Int64Range(0, 5).Draw(t, "cost"), Deadline: half(20, "deadline"),
+					Parent: rapid.SampledFrom([]uint64{0, 8, 9}).Draw(t, "parent"),
+					Bytes:  rapid.Int64Range(0, 12).Draw(t, "bytes"), Cost: rapid.Int64Range(0, 5).Draw(t, "cost"), Deadline: half(20, "deadline"),
 				},
 				Expected: half(4, "expected"), Which: rapid.IntRange(0, 11).Draw(t, "which"), Sends: rapid.IntRange(0, 3).Draw(t, "sends"),
 				Refused: uint64(rapid.SampledFrom([]int{0, 0, 2, 4, 8, 12}).Draw(t, "refused")), For: half(4, "for"),
+				Parents: uint64(rapid.SampledFrom([]int{0, 0, 0, 1 << 8, 1 << 9}).Draw(t, "parents")),
+				Alone:   rapid.IntRange(0, 3).Draw(t, "alone") == 0,
+				Parted:  rapid.SampledFrom([]int{0, 0, 0, 1, 2, 5}).Draw(t, "parted"),
 			})
 		}
 		return p
@@ -130,8 +137,17 @@ func (r *pair) do(id uint64) error {
 
 // answer is how this step's server answers an offer.
 func (r *pair) answer(e Entry) Answer {
+	if r.step.Refused>>e.Owner&1 == 1 && r.step.Alone {
+		return SkipAlone(r.now + r.step.For)
+	}
 	if r.step.Refused>>e.Owner&1 == 1 {
 		return Skip(r.now + r.step.For)
+	}
+	if r.step.Parents>>e.Parent&1 == 1 {
+		return SkipParent(r.now + r.step.For)
+	}
+	if r.step.Parted>>e.Class&1 == 1 {
+		return SkipClass(r.now + r.step.For)
 	}
 	if r.sends == r.step.Sends {
 		return Stop(r.now + 1e9)
@@ -166,6 +182,9 @@ func (r *pair) turn() error {
 	}
 	if !reflect.DeepEqual(got, r.log) || wake != wantWake {
 		return fmt.Errorf("turn at %d: %v, next at %d; want %v, next at %d", r.now, got, wake, r.log, wantWake)
+	}
+	if got := r.queue.Stopped(r.now); got != r.naive.stopped {
+		return fmt.Errorf("turn at %d: stopped class %d, want %d", r.now, got, r.naive.stopped)
 	}
 	return nil
 }
@@ -251,7 +270,7 @@ func TestTwinFindsFaults(t *testing.T) {
 		"a budget that is not":   {FIFO, func(c *Config) { c.Budget = nil }},
 	} {
 		plans, found := anyPlan(fault.of), false
-		for seed := 0; seed < 400 && !found; seed++ {
+		for seed := 0; seed < 2000 && !found; seed++ {
 			found = runPlan(plans.Example(seed), fault.spoil) != nil
 		}
 		if !found {

@@ -21,7 +21,7 @@ func (c *Counter) count(s string) int {
 				i += int(n - oneToken)
 				continue
 			case n > 0:
-				if h := hashShort(first(w, n), n); c.view.rank(h) != c.view.noRank {
+				if h := hashShort(first(w, n), n); c.view.rankIn(c.view.entry(h), h) != c.view.noRank {
 					total++
 				} else {
 					total += c.missed(s, i, i+int(n), h)
@@ -51,7 +51,7 @@ func (c *Counter) count(s string) int {
 // piece counts the tokens of the piece s[i:j].
 func (c *Counter) piece(s string, i, j int) int {
 	h := hash(s, i, j)
-	if j-i <= wholeMax && c.view.rank(h) != c.view.noRank {
+	if j-i <= wholeMax && c.view.rankIn(c.view.entry(h), h) != c.view.noRank {
 		return 1
 	}
 	return c.missed(s, i, j, h)

@@ -19,11 +19,11 @@ type extra struct {
 func (e encoding) extra() *extra {
 	switch {
 	case qwenLinked && e == encQwen:
-		return &extra{qwenTable, qwenSlots, qwenLongest, rules{quoteFirst: '\'', quoteBehind: 0xFF, fold: 0x20 * ones, oneDigit: true}}
+		return &extra{qwenTable, qwenSlots, qwenLongest, rules{quoteFirst: '\'', quoteBehind: 0xFF, slash: '\n', fold: 0x20 * ones, oneDigit: true}}
 	case deepseekLinked && e == encDeepSeek:
-		return &extra{deepseekTable, deepseekSlots, deepseekLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, fold: 0x20 * ones}}
+		return &extra{deepseekTable, deepseekSlots, deepseekLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, slash: '\n', fold: 0x20 * ones, numbersFirst: true}}
 	case mistralLinked && e == encMistral:
-		return &extra{mistralTable, mistralSlots, mistralLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, oneDigit: true}}
+		return &extra{mistralTable, mistralSlots, mistralLongest, rules{quoteFirst: 0xFF, quoteBehind: 0xFF, slash: '/', oneDigit: true}}
 	}
 	return nil
 }

@@ -2,10 +2,7 @@
 
 package tokens
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 // Numbers with about as many ones as zeros in no order. The table holds for these only, so ./gen has the same.
 const (
@@ -19,7 +16,7 @@ const (
 
 // load8 reads 8 bytes of s, little endian, without a check: the caller sees to it that 0 <= i and i+8 <= len(s).
 func load8(s string, i int) uint64 {
-	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(s)), i))[:])
+	return load64(unsafe.Add(unsafe.Pointer(unsafe.StringData(s)), i))
 }
 
 // loadUpTo8 reads the n bytes at i, 1 <= n <= 8, the rest zero; s may end behind them.
@@ -42,6 +39,11 @@ func hash(s string, i, j int) uint64 {
 	if j-i <= 8 {
 		return hashShort(loadUpTo8(s, i, j-i), uint(j-i))
 	}
+	return hashLong(s, i, j)
+}
+
+// hashLong is hash for more than 8 bytes.
+func hashLong(s string, i, j int) uint64 {
 	x := uint64(j-i) * mulLen
 	for ; j-i > 8; i += 8 {
 		x = (x + load8(s, i)) * mulWord

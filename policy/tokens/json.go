@@ -42,16 +42,23 @@ func (c *Counter) countJSON(f Family, raw string) int {
 // decode resolves the escapes of raw, until b has about so many bytes, and gives what is left of raw.
 func decode(b []byte, raw string, most int) ([]byte, string) {
 	for len(b) < most && raw != "" {
+		if raw[0] == '\\' {
+			if len(raw) > 1 && shortEscapes[raw[1]] != 0 { // most are: a call for each would be felt
+				b, raw = append(b, shortEscapes[raw[1]]), raw[2:]
+				continue
+			}
+			r, n := jsonwalk.Escape(raw)
+			b, raw = utf8.AppendRune(b, r), raw[n:]
+			continue
+		}
 		k := strings.IndexByte(raw[:min(len(raw), most-len(b))], '\\')
 		if k < 0 {
 			k = min(len(raw), most-len(b))
-			b, raw = append(b, raw[:k]...), raw[k:]
-			continue
 		}
-		b = append(b, raw[:k]...)
-		r, n := jsonwalk.Escape(raw[k:])
-		b = utf8.AppendRune(b, r)
-		raw = raw[k+n:]
+		b, raw = append(b, raw[:k]...), raw[k:]
 	}
 	return b, raw
 }
+
+// shortEscapes are the escapes of one character.
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

@@ -2,10 +2,13 @@
 
 package tokens
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 const (
-	small   = 32   // so many parts at most are merged in a plain array, more in a tree
+	small   = 63   // so many parts at most are merged with a bit for each, more in a tree
 	window  = 2048 // bytes: a longer piece is merged window by window
 	posBits = 11   // 1<<posBits == window
 )
@@ -16,6 +19,7 @@ type merger struct {
 	view       view
 	start      [window + 1]int32  // where the first parts begin, and behind them the end
 	next, prev [window + 1]uint16 // of a part in the tree, by the number of its first part
+	joins      [small + 1]uint64  // of two neighbours, where there are few
 	tree       tree
 	pad        [window + 8]byte // the last piece of a text
 }
@@ -66,45 +70,71 @@ func (m *merger) rankOf(s string, i, j int) uint32 {
 	if n > 8 {
 		return m.rankLong(s, i, j)
 	}
-	return m.view.rank(hashShort(first(load8(s, i), n), n))
+	h := hashShort(first(load8(s, i), n), n)
+	return m.view.rankIn(m.view.entry(h), h)
 }
 
 func (m *merger) rankLong(s string, i, j int) uint32 {
 	if j-i > m.view.longest() {
 		return m.view.noRank
 	}
-	return m.view.rank(hash(s, i, j))
+	h := hashLong(s, i, j)
+	return m.view.rankIn(m.view.entry(h), h)
 }
 
-// mergeSmall merges the first n parts as one writes it down. It moves m.start.
+// mergeSmall merges the first n parts as one writes it down. A join is its rank above the number of its left part, so that
+// the least is the leftmost of lowest rank. Parts keep their numbers: alive has those that were not joined to the one before,
+// and the end. Calls and branches are few, as in WebAssembly they cost most.
 func (m *merger) mergeSmall(s string, n int) int {
-	start, none := m.start[:small+2], m.view.noRank
-	var joins [small + 2]uint32 // the rank of parts k and k+1 joined; part k is start[k]:start[k+1]
-	for k := range n - 1 {
-		joins[k] = m.rankOf(s, int(start[k]), int(start[k+2]))
-	}
-	joins[n-1] = none
-	for n > 1 {
-		best, at := none, 0
-		for k, r := range joins[:n] {
-			if r < best {
-				best, at = r, k
-			}
+	start, joins, none := &m.start, &m.joins, uint64(m.view.noRank)<<posBits
+	m.firstJoins(s, n)
+	alive := uint64(2)<<n - 1
+	for parts := n; ; parts-- {
+		best := none
+		for k := 0; k < n; k += 8 {
+			j := (*[8]uint64)(joins[k:])
+			best = lesser(best, lesser(lesser(lesser(j[0], j[1]), lesser(j[2], j[3])), lesser(lesser(j[4], j[5]), lesser(j[6], j[7]))))
 		}
 		if best == none {
-			break
+			return parts
 		}
-		n--
-		for k := at + 1; k <= n; k++ {
-			start[k], joins[k-1] = start[k+1], joins[k]
-		}
-		joins[n] = none
-		if at > 0 {
-			joins[at-1] = m.rankOf(s, int(start[at-1]), int(start[at+1]))
-		}
-		if at < n-1 {
-			joins[at] = m.rankOf(s, int(start[at]), int(start[at+2]))
+		left := uint(best) % window
+		right := behind(alive, left)
+		alive &^= 1 << right
+		joins[right] = none
+		before := alive & (1<<left - 1)
+		for k := left; ; k = uint(bits.Len64(before) - 1) { // the joins of this part with those behind and before it
+			joins[k] = none
+			mid := behind(alive, k)
+			if i, j := int(start[k]), int(start[behind(alive, mid)%(small+1)]); mid < uint(n) && j-i <= m.view.longest() {
+				h := uint64(0)
+				if size := uint(j - i); size <= 8 {
+					h = hashShort(first(load8(s, i), size), size)
+				} else {
+					h = hashLong(s, i, j)
+				}
+				joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
+			}
+			if k < left || before == 0 {
+				break
+			}
 		}
 	}
-	return n
 }
+
+// firstJoins looks up the joins of the first n parts, which are characters: two of them are 8 bytes at the most. Behind them it
+// fills joins up to a multiple of 8.
+func (m *merger) firstJoins(s string, n int) {
+	for k := range n - 1 {
+		i := int(m.start[k])
+		size := uint(int(m.start[k+2]) - i)
+		h := hashShort(first(load8(s, i), size), size)
+		m.joins[k] = uint64(m.view.rankIn(m.view.entry(h), h))<<posBits | uint64(k)
+	}
+	for k := n - 1; k < (n+7)&^7; k++ {
+		m.joins[k] = uint64(m.view.noRank) << posBits
+	}
+}
+
+// behind gives the first bit of set above this one.
+func behind(set uint64, bit uint) uint { return uint(bits.TrailingZeros64(set &^ (2<<bit - 1))) }

@@ -9,7 +9,7 @@ import (
 
 // TestPeekCutsAsThePattern: where eight bytes are enough, they give the piece that the pattern cuts, whatever follows.
 func TestPeekCutsAsThePattern(t *testing.T) {
-	common := []rune("aabbzAZZ019  \t'',.\n/s\"{}:-_\x00\x1fé")
+	common := []rune("aabbzAZZ019  \t'',.\n\r/s\"{}:-_\x00\x1fé")
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []*Counter{New(O200k), New(Cl100k)} {
 		told := 0

@@ -24,7 +24,7 @@ const (
 	numScripts
 )
 
-// scriptEnds are the last characters of the ranges that scriptOf tells apart, in order. Each range is whole rows of 16.
+// scriptEnds are the last characters of the ranges that scriptAt tells apart, in order. Each range is whole rows of 16.
 var scriptEnds = [...]struct {
 	last   rune
 	script script
@@ -52,13 +52,17 @@ var scriptRows = func() (rows [1 << 12]script) {
 	return rows
 }()
 
-// scriptOf finds the script of a character beyond ASCII.
-func scriptOf(c rune) script {
-	switch {
-	case c < 1<<16:
-		return scriptRows[uint(c)>>4]
-	case c >= 0x20000 && c < 0x40000:
-		return scriptHan
+// scriptAt finds the script and the length of the character beyond ASCII at k. As in classWide, its row comes from the bytes.
+func scriptAt(s string, k int) (script, int) {
+	b := s[k]
+	if b < 0xE0 {
+		return scriptRows[uint(b&31)<<2|uint(s[k+1]&63)>>4], 2
 	}
-	return scriptSymbol
+	if b < 0xF0 {
+		return scriptRows[uint(b&15)<<8|uint(s[k+1]&63)<<2|uint(s[k+2]&63)>>4], 3
+	}
+	if b == 0xF0 && s[k+1] >= 0xA0 && s[k+1] < 0xC0 {
+		return scriptHan, 4 // U+20000 to U+3FFFF
+	}
+	return scriptSymbol, 4
 }

@@ -11,12 +11,15 @@ func TestScripts(t *testing.T) {
 		"、。“”–": scriptPunct, "\uffff": scriptHangul, "\U0010ffff": scriptSymbol,
 	} {
 		for _, c := range text {
-			if got := scriptOf(c); got != want {
-				t.Errorf("%q is %d, want %d", c, got, want)
+			if got, n := scriptAt(string(c), 0); got != want || n != len(string(c)) {
+				t.Errorf("%q is %d, %d bytes, want %d", c, got, n, want)
 			}
 		}
 	}
 	for _, e := range scriptEnds {
+		if got, _ := scriptAt(string(e.last), 0); got != e.script {
+			t.Errorf("%U is %d, want %d", e.last, got, e.script)
+		}
 		if e.last&15 != 15 {
 			t.Errorf("%U does not end a row", e.last)
 		}

@@ -56,6 +56,25 @@ type view struct {
 	place
 }
 
+// rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry.
+func (v *view) rank(h uint64) uint32 { return v.rankIn(v.entry(h), h) }
+
+// slot gives the slot of the string with hash h, by the pilot of its bucket, which was chosen so that no two share a slot.
+func slot(h, pilot, slots uint64) uint64 {
+	return (h * (pilot*pilotMul + pilotAdd) >> 32) * slots >> 32
+}
+
+// rankIn is rank, with the entry; the two are apart so that the compiler inlines both.
+func (v *view) rankIn(e, h uint64) uint32 {
+	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
+	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
+}
+
+// ranksOf gives the rank in o200k_base of an entry of the main table, and 1 if cl100k_base does not have it, else 0.
+func ranksOf(e uint64) (rank uint32, missing uint32) {
+	return uint32(e>>17) & (1<<18 - 1), (uint32(e)&(1<<17-1) + 1) >> 17
+}
+
 // borderRank gives the lowest rank of a token that crosses from a character that ends with byte a into one that begins
 // with byte b, and holds only a part of one of the two. All ASCII characters are taken together.
 func (v *view) borderRank(a, b byte) uint32 {

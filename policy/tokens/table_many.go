@@ -4,10 +4,7 @@
 
 package tokens
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 const anyLinked = true
 
@@ -26,14 +23,10 @@ func (v *view) slots() uint64 { return v.size }
 // longest is the length of the longest token, in bytes.
 func (p *place) longest() int { return p.most }
 
-// rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry: that of the
-// slot where the string lies if it is in the table. The pilot of its bucket was chosen so that no two share a slot.
-func (v *view) rank(h uint64) uint32 {
-	pilot := uint64(*(*uint8)(unsafe.Add(v.begin, h>>(64-bucketBits))))
-	slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * v.size >> 32
-	e := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(v.begin, numBuckets+slot*8))[:])
-	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
-	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
+// entry gives the entry that the string with hash h has if it is in the table.
+func (v *view) entry(h uint64) uint64 {
+	pilot := *(*uint8)(unsafe.Add(v.begin, h>>(64-bucketBits)))
+	return load64(unsafe.Add(v.begin, numBuckets+8*slot(h, uint64(pilot), v.size)))
 }
 
 func viewOf(e encoding) view {

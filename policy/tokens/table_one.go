@@ -4,10 +4,7 @@
 
 package tokens
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 const anyLinked = false
 
@@ -22,14 +19,10 @@ func (v *view) slots() uint64 { return numSlots }
 // longest is the length of the longest token, in bytes.
 func (*place) longest() int { return longestToken }
 
-// rank gives the rank of the string with hash h, or noRank. A hit and a miss both read one pilot and one entry: that of the
-// slot where the string lies if it is in the table. The pilot of its bucket was chosen so that no two share a slot.
-func (v *view) rank(h uint64) uint32 {
-	pilot := uint64(*(*uint8)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), h>>(64-bucketBits))))
-	slot := (h * (pilot*pilotMul + pilotAdd) >> 32) * numSlots >> 32
-	e := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(table)), numBuckets+slot*8))[:])
-	other := (e>>printShift ^ h>>printInHash) & printMask // not 0: another string
-	return (uint32(e>>(v.shift&63)) | -uint32((other+printMask)>>29)) & v.noRank
+// entry gives the entry that the string with hash h has if it is in the table.
+func (v *view) entry(h uint64) uint64 {
+	pilot := *(*uint8)(unsafe.Add(v.base(), h>>(64-bucketBits)))
+	return load64(unsafe.Add(v.base(), numBuckets+8*slot(h, uint64(pilot), numSlots)))
 }
 
 func viewOf(e encoding) view {

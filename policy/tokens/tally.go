@@ -2,6 +2,8 @@
 
 package tokens
 
+import "math/bits"
+
 // A tally is what an estimate knows of a text: how many tokens of o200k_base its pieces are, by the class of the piece, and
 // how long they are where that says more. Tokenizers differ by class: most cut English words alike, but some spend a token
 // on each digit, and scripts that one knows well are single bytes to another.
@@ -12,10 +14,15 @@ type feature uint8
 
 const (
 	featSpaceWord    feature = iota // words of ASCII letters that are one token, with the space before them
-	featWord                        // the same without a space
-	featCapital                     // the same, beginning with a capital
-	featSignWord                    // a sign and the word behind it, tokens
+	featSpaceCapital                // the same, beginning with a capital
+	featWord                        // without a space
+	featCapital                     // without a space, beginning with a capital
+	featSignWord                    // a sign and the word behind it
+	featWholeBytes                  // the bytes of all these
+	featRare                        // and how rare they are: the sum of the lengths in bits of their ranks above rareFrom
+	featNew                         // and how many of them cl100k_base does not have
 	featParts                       // tokens of words that are several tokens
+	featCapitalParts                // the same, beginning with a capital
 	featPartBytes                   // and their bytes
 	featCaps                        // tokens of words with capitals only
 	featCapBytes                    // and their bytes
@@ -24,164 +31,139 @@ const (
 	featSign                        // single signs
 	featSigns                       // tokens of several signs
 	featSignBytes                   // and their bytes
+	featSignLines                   // of these pieces, those with line ends
 	featBlank                       // runs of spaces and tabs, tokens
-	featBlankBytes                  // and their bytes
 	featLines                       // white space with line ends, tokens
-	featLineBytes                   // and their bytes
-	featWholeBytes                  // bytes of words that are one token
 	featForeign                     // words that are one token, by how many words are not ASCII
-	featForeignParts                // the same of words that are several
-	featForeignBytes                // and of the bytes of all these words
+	featForeignBytes                // and of the bytes of all words
+	featWide                        // words with characters beyond ASCII
 	featScripts                     // for each script: tokens of its words, and its characters
 
 	numFeatures = featScripts + 2*feature(numScripts)
 )
+
+// rareFrom: words of lower ranks are in every vocabulary.
+const rareFrom = 4096
 
 // tallyUp is count, but writes down what it counts by class.
 func (c *Counter) tallyUp(s string, t *tally) {
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
 			w := load8(s, i)
-			switch n := c.rules.peek(w); {
-			case n >= goesOn:
-				if j := c.rules.wordEnd(s, i+8); j > 0 {
-					t.word(&c.rules, w, j-i, c.piece(s, i, j))
-					i = j
-					continue
-				}
-			case n >= oneToken:
-				t.short(&c.rules, w, int32(n-oneToken))
-				i += int(n - oneToken)
-				continue
-			case n > 0:
-				tokens := 1
-				if h := hashShort(first(w, n), n); c.view.rank(h) == c.view.noRank {
-					tokens = c.missed(s, i, i+int(n), h)
-				}
-				t.word(&c.rules, w, int(n), tokens)
-				i += int(n)
+			n := c.rules.peek(w)
+			j := i + int(n%oneToken)
+			if n == goesOn {
+				j = c.rules.wordEnd(s, i+8)
+			}
+			if j > i {
+				t.ascii(c, w, s, i, j)
+				i = j
 				continue
 			}
 		}
 		j := cutO200k(s, i)
-		tokens := 1
-		if j-i > 1 {
-			tokens = c.piece(s, i, j)
+		if k := firstWide(s, i, j); k < j {
+			t.wide(s[k:j], int32(c.piece(s, i, j)))
+		} else {
+			t.ascii(c, loadUpTo8(s, i, min(j-i, 8)), s, i, j)
 		}
-		t.piece(&c.rules, s[i:j], int32(tokens))
 		i = j
 	}
 }
 
-// short takes digits or one sign.
-func (t *tally) short(r *rules, w uint64, n int32) {
-	if r.kinds[byte(w)] == kindDigit {
+func firstWide(s string, i, j int) int {
+	for i < j && s[i] < 0x80 {
+		i++
+	}
+	return i
+}
+
+// ascii takes the piece s[i:j], which has ASCII characters only and begins with w.
+func (t *tally) ascii(c *Counter, w uint64, s string, i, j int) {
+	kinds, n := &c.rules.kinds, j-i
+	kind := kinds[byte(w)]
+	switch {
+	case kind == kindDigit:
 		t[featNumber]++
-		t[featDigit] += n
+		t[featDigit] += int32(n)
+		return
+	case kind == kindSign && n == 1:
+		t[featSign]++
 		return
 	}
-	t[featSign]++
-}
-
-// word takes a word of small letters and the character before it, or a run of signs, that w begins with.
-func (t *tally) word(r *rules, w uint64, length, tokens int) {
-	f := featWord
-	switch r.kinds[byte(w)] {
-	case kindSign:
-		f = featSignWord
-		if r.kinds[byte(w>>8)] == kindSign {
-			t.signs(int32(tokens), int32(length))
-			return
-		}
-	case kindSpace:
-		f = featSpaceWord
-		if r.kinds[byte(w>>8)] == kindSign {
-			t.signs(int32(tokens), int32(length))
-			return
-		}
-	case kindCapital:
-		f = featCapital
-	}
-	if tokens > 1 {
-		f = featParts
-		t[featPartBytes] += int32(length)
+	var h uint64
+	if n <= 8 {
+		h = hashShort(first(w, uint(n)), uint(n))
 	} else {
-		t[featWholeBytes] += int32(length)
+		h = hashLong(s, i, j)
 	}
-	t[f] += int32(tokens)
-}
-
-func (t *tally) signs(tokens, length int32) {
-	t[featSigns] += tokens
-	t[featSignBytes] += length
-}
-
-// piece takes any piece.
-func (t *tally) piece(r *rules, p string, tokens int32) {
-	letters, digits, blanks, lines := 0, 0, 0, 0
-	for k := 0; k < len(p); k++ {
-		b := p[k]
-		if b >= 0x80 {
-			t.wide(p, k, tokens)
-			return
-		}
-		switch r.kinds[b] {
-		case kindSmall, kindCapital:
-			letters++
-		case kindDigit:
-			digits++
-		case kindSpace:
-			blanks++
-		case kindOther:
-			lines++
-		}
+	tokens, entry := int32(1), c.view.entry(h)
+	if n > wholeMax || c.view.rankIn(entry, h) == c.view.noRank {
+		tokens = int32(c.missed(s, i, j, h))
 	}
-	switch n := int32(len(p)); {
-	case letters > 0:
-		t.letters(r, p, tokens)
-	case digits > 0:
-		t[featNumber] += tokens
-		t[featDigit] += int32(digits)
-	case blanks+lines < len(p):
-		if n == 1 {
-			t[featSign]++
-			return
-		}
-		t.signs(tokens, n)
-	case lines > 0:
-		t[featLines] += tokens
-		t[featLineBytes] += n
-	default:
-		t[featBlank] += tokens
-		t[featBlankBytes] += n
+	letter, lead := kind, kindOther
+	if kind >= kindSign {
+		letter, lead = kinds[byte(w>>8)], kind
 	}
-}
-
-// letters takes a word of ASCII letters.
-func (t *tally) letters(r *rules, p string, tokens int32) {
-	n := len(p)
-	if n > 1 && r.kinds[p[n-1]] == kindCapital && r.kinds[p[n-2]] == kindCapital {
+	if letter > kindCapital || n == 1 && lead != kindOther {
+		t.signs(kind == kindSign || letter == kindSign && n > 1, kinds[s[j-1]] == kindLine, int32(n), tokens)
+		return
+	}
+	if letter == kindCapital && n > 1 && kinds[s[j-1]] == kindCapital && kinds[s[j-2]] == kindCapital {
 		t[featCaps] += tokens
 		t[featCapBytes] += int32(n)
 		return
 	}
-	w := uint64(p[0])
-	if n > 1 {
-		w |= uint64(p[1]) << 8
+	if tokens > 1 {
+		t[featParts+feature(letter-kindSmall)] += tokens
+		t[featPartBytes] += int32(n)
+		return
 	}
-	t.word(r, w, n, int(tokens))
+	rank, missing := ranksOf(entry)
+	t[wholeFeatures[lead][letter]]++
+	t[featWholeBytes] += int32(n)
+	t[featRare] += int32(bits.Len32(rank / rareFrom))
+	t[featNew] += int32(missing)
 }
 
-// wide takes a piece with a character beyond ASCII, the first of them at k.
-func (t *tally) wide(p string, k int, tokens int32) {
-	last := scriptSymbol
-	for _, c := range p[k:] {
-		if c >= 0x80 {
-			last = scriptOf(c)
-			t[featScripts+2*feature(last)+1]++
+// wholeFeatures are the features of words that are one token, by what leads the word, and by its first letter.
+var wholeFeatures = [numKinds][kindCapital + 1]feature{
+	kindOther: {kindSmall: featWord, kindCapital: featCapital},
+	kindSpace: {kindSmall: featSpaceWord, kindCapital: featSpaceCapital},
+	kindSign:  {kindSmall: featSignWord, kindCapital: featSignWord},
+}
+
+// signs takes several signs, or white space; lines: with line ends.
+func (t *tally) signs(signs, lines bool, n, tokens int32) {
+	switch {
+	case !signs && lines:
+		t[featLines] += tokens
+	case !signs:
+		t[featBlank] += tokens
+	default:
+		t[featSigns] += tokens
+		t[featSignBytes] += n
+		if lines {
+			t[featSignLines]++
 		}
 	}
+}
+
+// wide takes a piece from its first character beyond ASCII on.
+func (t *tally) wide(p string, tokens int32) {
+	last := scriptSymbol
+	for k := 0; k < len(p); {
+		if p[k] < 0x80 {
+			k++
+			continue
+		}
+		var n int
+		last, n = scriptAt(p, k)
+		t[featScripts+2*feature(last)+1]++
+		k += n
+	}
 	t[featScripts+2*feature(last)] += tokens
+	t[featWide]++
 }
 
 // foreignMost is how many of 1024 words beyond ASCII make a text foreign altogether: in German one in ten has an umlaut.
@@ -190,13 +172,12 @@ const foreignMost = 128
 // relate fills in what depends on the rest: a word of ASCII letters is less often a token of its own for others if it stands
 // in a text of another language, which the words around it show.
 func (t *tally) relate() {
-	whole := t[featSpaceWord] + t[featWord] + t[featCapital] + t[featSignWord]
+	whole, parts := t[featSpaceWord]+t[featSpaceCapital]+t[featWord]+t[featCapital]+t[featSignWord], t[featParts]+t[featCapitalParts]
 	others := t[featScripts+2*feature(scriptLatin)] + t[featScripts+2*feature(scriptViet)] + t[featScripts+2*feature(scriptMark)]
 	if others == 0 {
 		return
 	}
-	share := min(int64(others)*1024/int64(whole+t[featParts]+others), foreignMost)
+	share := min(int64(others)*1024/int64(whole+parts+others), foreignMost)
 	t[featForeign] = int32(int64(whole) * share / foreignMost)
-	t[featForeignParts] = int32(int64(t[featParts]) * share / foreignMost)
 	t[featForeignBytes] = int32(int64(t[featPartBytes]+t[featWholeBytes]) * share / foreignMost)
 }

