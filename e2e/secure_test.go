@@ -157,11 +157,11 @@ func TestMutualTLS(t *testing.T) {
 	s.control()
 	s.takes(200)
 
-	secret := call{tenant: "secret-tenant", text: "secret prompt", output: 5, headers: map[string]string{"authorization": "Bearer sk-secret-key"}}
-	send(t, s.proxy, secret, call{tenant: "secret-tenant", text: "secret prompt", output: 5000})
+	secret := call{tenant: "hush-tenant", text: "hush prompt", output: 5, headers: map[string]string{"authorization": "Bearer sk-hush-key"}}
+	send(t, s.proxy, secret, call{tenant: "hush-tenant", text: "hush prompt", output: 5000})
 	time.Sleep(time.Second)
 	for who, text := range map[string]string{"weir": s.serve.stderr.String(), "Envoy": log.String()} {
-		for _, word := range []string{"secret", e2eNodeToken, e2eReadToken, "PRIVATE KEY"} {
+		for _, word := range []string{"hush", e2eNodeToken, e2eReadToken, "PRIVATE KEY"} {
 			if i := strings.Index(text, word); i >= 0 {
 				t.Errorf("%s's log has %q: %s", who, word, text[max(i-200, 0):min(i+200, len(text))])
 			}
