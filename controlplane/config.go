@@ -10,7 +10,9 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/access"
 	"github.com/weirproxy/weir/controlplane/fleet"
+	"github.com/weirproxy/weir/controlplane/store"
 	"github.com/weirproxy/weir/controlplane/translate"
 )
 
@@ -26,6 +28,8 @@ type Config struct {
 	Upstream string        // host:port that takes the place of every upstream, as of a mock; empty: none
 	CAFile   string        // of trusted certificates, on nodes that name none; default translate.DefaultCAFile
 	Logger   *slog.Logger  // nil: no log
+	Access   *access.Guard // who may what; nil: everybody, but for what needs an admin
+	Store    store.Store   // of central limits; nil: there are none. It is closed by who opened it
 	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
 	Poll     time.Duration // how often the file is read; default watch.Every
 }
@@ -37,11 +41,16 @@ func (c *Config) check() error {
 	if c.XDS == nil || len(c.Status) == 0 {
 		return errors.New("needs listeners for xDS and status")
 	}
+	for _, l := range append([]net.Listener{c.XDS}, c.Status...) {
+		if err := RequireSafe(l.Addr().String(), c.Access); err != nil {
+			return err
+		}
+	}
 	_, err := translate.ListenAddress(c.Listen)
 	return err
 }
 
-// An OpenError says that an address can be reached from other machines.
+// An OpenError says that an address can be reached from other machines, by anybody.
 type OpenError struct{ Addr string }
 
 func (e *OpenError) Error() string {
@@ -50,8 +59,16 @@ func (e *OpenError) Error() string {
 
 // Hint says what to do about it.
 func (e *OpenError) Hint() string {
-	return "write 127.0.0.1:PORT: weir cannot tell yet who asks there; an Envoy of your own, with the pieces of " +
-		"weir bootstrap --form fragment, may listen anywhere"
+	return "write 127.0.0.1:PORT, or say who may come: --tls-cert and --tls-key, and --client-ca or --token-file (docs/security.md)"
+}
+
+// RequireSafe refuses an address of the control plane that other machines can reach, unless they are asked who they are, over TLS.
+func RequireSafe(addr string, a *access.Guard) error {
+	if a != nil && a.Asks() && a.Encrypts() {
+		_, _, err := net.SplitHostPort(addr)
+		return err
+	}
+	return RequireLoopback(addr)
 }
 
 // RequireLoopback refuses an address, host:port, that other machines can reach.

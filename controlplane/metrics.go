@@ -26,6 +26,13 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		gauge("weir_controlplane_policy_info", "The policy that is served.", 1, "version", p.Version)
 		gauge("weir_controlplane_policy_loaded_timestamp_seconds", "When it was loaded.", float64(p.LoadedAt.UnixMilli())/1000)
 	}
+	gauge("weir_controlplane_credentials_broken", "1 if certificates or tokens have errors, so that the old ones stay.", number(st.Access.Problem != ""))
+	if st.Store != "" {
+		gauge("weir_controlplane_store_up", "1 if the store answered when it was last asked.", number(st.StoreAway == ""))
+	}
+	if end := st.Access.Expires; end != nil {
+		gauge("weir_controlplane_certificate_expires_timestamp_seconds", "When the certificate in force ends.", float64(end.Unix()))
+	}
 	c.mu.Lock()
 	loads, fails := c.loads, c.fails
 	c.mu.Unlock()

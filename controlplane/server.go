@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/access"
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/controlplane/watch"
@@ -33,6 +35,7 @@ type Server struct {
 	problem *FileProblem // what is wrong with the file now; nil: nothing
 	loads   int64        // policies that were taken
 	fails   int64        // that were not
+	away    string       // why the store does not answer; empty: it did, when last asked
 }
 
 // A loaded is a policy that is served.
@@ -50,6 +53,12 @@ func New(c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Access == nil {
+		var err error
+		if c.Access, err = access.New(access.Files{}, c.Logger); err != nil {
+			return nil, fmt.Errorf("control plane: %w", err)
+		}
+	}
 	if c.Fleet == nil {
 		c.Fleet = fleet.NewVolatile(false)
 	}
@@ -63,7 +72,8 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
-	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Shares: s.fleet.Initial()})
+	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
+	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Shares: s.fleet.Initial(), Security: security})
 	return s, nil
 }
 
@@ -75,6 +85,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.follow,
 		func(ctx context.Context) error { s.fleet.Run(ctx); return nil },
 		s.serveStatus,
+		s.config.Access.Run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
 	errs := make(chan error, len(parts))
@@ -168,6 +179,9 @@ func (s *Server) serveStatus(ctx context.Context) error {
 	}
 	failed := make(chan error, len(s.config.Status))
 	for _, l := range s.config.Status {
+		if c := s.config.Access.TLS("http/1.1"); c != nil {
+			l = tls.NewListener(l, c)
+		}
 		go func() { failed <- h.Serve(l) }()
 	}
 	select {

@@ -25,6 +25,27 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
+	Store    string       `json:"store,omitempty"` // where central limits are kept
+	Access   AccessInfo   `json:"access"`
+
+	StoreAway string `json:"store_away,omitempty"` // why it does not answer
+}
+
+// AccessInfo is about who may ask.
+type AccessInfo struct {
+	TLS     bool       `json:"tls"`
+	Asks    bool       `json:"asks"`              // everybody is asked who they are
+	Expires *time.Time `json:"expires,omitempty"` // the control plane's certificate
+	Problem string     `json:"problem,omitempty"` // what is wrong with the files as they are now; the old ones are in force
+}
+
+func (s *Server) accessInfo() AccessInfo {
+	g := s.config.Access
+	i := AccessInfo{TLS: g.Encrypts(), Asks: g.Asks(), Problem: g.Problem()}
+	if end := g.Expires(); !end.IsZero() {
+		i.Expires = &end
+	}
+	return i
 }
 
 // PolicyInfo is about the policy that is served.
@@ -55,7 +76,10 @@ func (s *Server) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
-		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared,
+		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Access: s.accessInfo(),
+	}
+	if s.config.Store != nil {
+		st.Store, st.StoreAway = s.config.Store.String(), s.away
 	}
 	if err != nil {
 		st.NotReady = err.Error()

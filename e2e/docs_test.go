@@ -48,8 +48,10 @@ func TestDocs(t *testing.T) {
 			for _, b := range blocks {
 				script += b[1]
 			}
-			for _, port := range []string{"10000", "10001", "10088", "18000"} {
-				script = strings.ReplaceAll(script, "127.0.0.1:"+port, freePort(t))
+			for _, port := range []string{"10000", "10001", "10088", "10089", "10090", "18000", "18001", "18002", "6379"} {
+				addr := freePort(t)
+				script = strings.ReplaceAll(script, "127.0.0.1:"+port, addr)
+				script = strings.ReplaceAll(script, "--port "+port, "--port "+addr[strings.LastIndexByte(addr, ':')+1:])
 			}
 			runScript(t, script, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "ENVOY_PATH="+found))
 		})

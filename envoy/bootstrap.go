@@ -32,6 +32,7 @@ type BootstrapOptions struct {
 	CAFile   string // of trusted certificates, as this Envoy sees it; default: the control plane's
 	Form     string // ads (default): everything comes from the control plane
 	Admin    string // host:port; default 127.0.0.1:0
+	Access   Access
 }
 
 // Bootstrap gives what an Envoy of the ADS form is started with, as YAML.
@@ -50,7 +51,7 @@ func bootstrap(o BootstrapOptions) (*bootstrapv3.Bootstrap, error) {
 	if o.NodeID == "" || o.WasmPath == "" {
 		return nil, errors.New("needs a node id and the path of the filter")
 	}
-	xds, err := XDSCluster(o.XDSAddr)
+	xds, err := XDSCluster(o.XDSAddr, o.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func bootstrap(o BootstrapOptions) (*bootstrapv3.Bootstrap, error) {
 	b := &bootstrapv3.Bootstrap{
 		Node:             &corev3.Node{Id: o.NodeID, Cluster: cmp.Or(o.Cluster, "weir"), Metadata: Metadata(o.WasmPath, o.CAFile)},
 		StaticResources:  &bootstrapv3.Bootstrap_StaticResources{},
-		DynamicResources: dynamicResources(),
+		DynamicResources: dynamicResources(o.Access),
 		StatsConfig:      StatsConfig(),
 		Admin:            &bootstrapv3.Admin{Address: admin},
 	}
@@ -93,22 +94,23 @@ func Metadata(wasm, ca string) *structpb.Struct {
 	return m
 }
 
-func dynamicResources() *bootstrapv3.Bootstrap_DynamicResources {
+func dynamicResources(a Access) *bootstrapv3.Bootstrap_DynamicResources {
 	ads := &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 		InitialFetchTimeout:   durationpb.New(0),
 	}
-	return &bootstrapv3.Bootstrap_DynamicResources{AdsConfig: XDSSource(), LdsConfig: ads, CdsConfig: ads}
+	return &bootstrapv3.Bootstrap_DynamicResources{AdsConfig: XDSSource(a), LdsConfig: ads, CdsConfig: ads}
 }
 
 // XDSSource is the incremental protocol over the cluster of [XDSCluster].
-func XDSSource() *corev3.ApiConfigSource {
+func XDSSource(a Access) *corev3.ApiConfigSource {
 	return &corev3.ApiConfigSource{
 		ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 		TransportApiVersion:       corev3.ApiVersion_V3,
 		SetNodeOnFirstMessageOnly: true,
 		GrpcServices: []*corev3.GrpcService{{
+			InitialMetadata: a.metadata(),
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 				ClusterName: XDSClusterName,
 				// The default waits up to 30 s between attempts, which is how long an Envoy would stay behind after the

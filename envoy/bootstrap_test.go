@@ -29,6 +29,37 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// With a client certificate, with a token, and the files that Envoy watches.
+func TestBootstrapAccess(t *testing.T) {
+	var got []byte
+	for _, o := range []BootstrapOptions{
+		{XDSAddr: "weir.weir-system.svc:18000", Access: Access{TLSDir: "/etc/weir/tls"}},
+		{XDSAddr: "10.0.0.5:18000", Access: Access{TLSDir: "/etc/weir/tls", Token: "0123456789abcdef0123456789abcdef"}},
+	} {
+		o.NodeID, o.WasmPath = "egress-1", "/opt/weir/weir-0123abcd.wasm"
+		b, err := Bootstrap(o)
+		must(t, err)
+		got = append(append(got, "---\n"...), b...)
+	}
+	files, err := Access{TLSDir: "/etc/weir/tls"}.Secrets()
+	must(t, err)
+	for _, name := range []string{caSecret, certSecret} {
+		got = append(append(got, "--- # "+name+"\n"...), files[name]...)
+	}
+	golden := filepath.Join("testdata", "access.yaml")
+	if *update {
+		must(t, os.WriteFile(golden, got, 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	must(t, err)
+	if string(got) != string(want) {
+		t.Errorf("differs from %s: look what changed, then run go test ./envoy -update\n%s", golden, got)
+	}
+	if files, err := (Access{TLSDir: "/x", Token: "t"}).Secrets(); err != nil || len(files) != 1 {
+		t.Errorf("with a token there is no certificate of its own: %v %v", files, err)
+	}
+}
+
 func TestBootstrapErrors(t *testing.T) {
 	good := BootstrapOptions{NodeID: "n", XDSAddr: "127.0.0.1:18000", WasmPath: "/weir-0123abcd.wasm"}
 	if _, err := Bootstrap(good); err != nil {

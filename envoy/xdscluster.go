@@ -47,7 +47,7 @@ func ControlCluster(addr string) (*clusterv3.Cluster, error) {
 const HTTPProtocolOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 // XDSCluster is the cluster of the control plane at host:port.
-func XDSCluster(addr string) (*clusterv3.Cluster, error) {
+func XDSCluster(addr string, access Access) (*clusterv3.Cluster, error) {
 	a, err := Address(addr)
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
@@ -76,7 +76,7 @@ func XDSCluster(addr string) (*clusterv3.Cluster, error) {
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{HTTPProtocolOptions: options},
 		LoadAssignment:                Endpoint(XDSClusterName, a),
 	}
-	return c, Discover(c, false)
+	return c, errors.Join(Discover(c, false), access.Secure(c, a.GetSocketAddress().Address))
 }
 
 // Endpoint is the load assignment of a cluster with one address.

@@ -206,20 +206,35 @@ func (d *Decision) refuse(f Refusal, shadow bool) {
 }
 
 func refusalOf(now int64, t Tier, m *meterState, cost *Cost, wait int64) Refusal {
-	n := cost.In(m.unit())
 	f := Refusal{
-		Reason: LimitExceeded, Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window),
-		Burst: m.rate.burst, Need: n, Remaining: m.remaining(now), Wait: time.Duration(wait),
+		Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window), Burst: m.rate.burst,
+		Need: cost.In(m.unit()), Remaining: m.remaining(now), Wait: time.Duration(wait),
 	}
-	switch {
-	case wait == forever:
-		f.Reason = RequestTooLarge
-	case m.unit() == Retries:
-		f.Reason = RetryBudgetExhausted
-	case m.kind() == Stock, f.Window >= quotaWindow && f.Wait > quotaWait:
-		f.Reason = QuotaExhausted
-	}
+	f.Reason = f.reason(m.kind(), wait == forever)
 	return f
+}
+
+// RefusalOf is a refusal by a meter that a store keeps elsewhere.
+func RefusalOf(t Tier, m Meter, cost Cost, remaining int64, wait time.Duration, tooLarge bool) Refusal {
+	f := Refusal{
+		Tier: t, Dimension: m.Dimension, Limit: m.rate.limit, Window: m.Window(), Burst: m.rate.burst,
+		Need: cost.In(m.Dimension.Unit()), Remaining: remaining, Wait: wait,
+	}
+	f.Reason = f.reason(m.Kind, tooLarge)
+	return f
+}
+
+// reason says why a meter refuses.
+func (f *Refusal) reason(kind WindowKind, tooLarge bool) Reason {
+	switch {
+	case tooLarge:
+		return RequestTooLarge
+	case f.Dimension.Unit() == Retries:
+		return RetryBudgetExhausted
+	case kind == Stock, f.Window >= quotaWindow && f.Wait > quotaWait:
+		return QuotaExhausted
+	}
+	return LimitExceeded
 }
 
 func inFlightRefusal(s *Step, calls int64) Refusal {

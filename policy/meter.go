@@ -137,3 +137,24 @@ func (m Meter) words() [9]uint64 {
 		uint64(s.width), uint64(s.counts), uint64(s.grain), uint64(s.limit),
 	}
 }
+
+// What a store needs to know of a meter that keeps it elsewhere: which of its key's meters it is, whether a bucket paces it, how
+// many slots of a ring count, and of a fixed window when it begins and ends and how far clocks may differ around that.
+
+// ID is the same for meters of which one goes on with what the other has counted.
+func (m Meter) ID() uint64 { return uint64(m.Dimension) | uint64(m.sub)<<idSub }
+
+// Paced says whether a bucket spreads what the window admits.
+func (m Meter) Paced() bool { return m.paced }
+
+// Slots is how many slots of a ring count, the running one included; each is a sixtieth of the window.
+func (m Meter) Slots() int { return int(m.shape.counts) }
+
+// Guard is the time around the end of a fixed window in which a call counts in both.
+func (m Meter) Guard() time.Duration { return time.Duration(min(maxGuard, m.rate.window/subWindows)) }
+
+// Period is the fixed window in which a time of the wall clock lies.
+func (m Meter) Period(wall time.Time) (from, until time.Time) {
+	f, u := m.calendar.window(wall.UnixNano(), m.rate.window)
+	return time.Unix(0, f), time.Unix(0, u)
+}

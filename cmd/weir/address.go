@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/controlplane"
+	"github.com/weirproxy/weir/controlplane/access"
 )
 
 // requireLoopback refuses addresses that other machines can reach.
-func requireLoopback(addrs ...string) error {
+func requireLoopback(addrs ...string) error { return requireSafe(nil, addrs...) }
+
+// requireSafe refuses addresses of a control plane that anybody can reach.
+func requireSafe(g *access.Guard, addrs ...string) error {
 	for _, a := range addrs {
-		if err := controlplane.RequireLoopback(a); err != nil {
+		if err := controlplane.RequireSafe(a, g); err != nil {
 			var open *controlplane.OpenError
 			if errors.As(err, &open) {
 				return usagef("%w (%s)", err, open.Hint())

@@ -4,9 +4,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/weirproxy/weir/controlplane"
+	"github.com/weirproxy/weir/controlplane/access"
+	"github.com/weirproxy/weir/controlplane/store"
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/envoy"
 )
@@ -17,6 +23,41 @@ type serveCmd struct {
 	XDS      string `name:"xds" help:"Address for Envoys." default:"127.0.0.1:18000"`
 	Listen   string `help:"Address where the Envoys take requests." default:"127.0.0.1:10000"`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
+	Store    string `help:"Where central limits are kept: bolt:FILE, redis://… or rediss://…, by default none are." env:"WEIR_STORE" placeholder:"ADDRESS"`
+	accessFlags
+
+	ListenAnywhere bool `help:"Let --listen be an address that other machines reach: the policy's trust says whom to believe there."`
+}
+
+// accessFlags say who may ask the control plane.
+type accessFlags struct {
+	TLSCert   string `name:"tls-cert" help:"Certificate of the control plane, for xDS and the status page; it is watched, as are all of these." placeholder:"FILE"`
+	TLSKey    string `name:"tls-key" help:"Its key." placeholder:"FILE"`
+	ClientCA  string `name:"client-ca" help:"Who signs the certificates of Envoys." placeholder:"FILE"`
+	TokenFile string `name:"token-file" help:"Bearer tokens: lines of node ID TOKEN, read NAME TOKEN, admin NAME TOKEN, or a token alone." placeholder:"FILE"`
+}
+
+func (f *accessFlags) guard(log *slog.Logger) (*access.Guard, error) {
+	g, err := access.New(access.Files{Cert: f.TLSCert, Key: f.TLSKey, ClientCA: f.ClientCA, Tokens: f.TokenFile}, log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return g, nil
+}
+
+// openStore opens the store, if there is to be one.
+func (c *serveCmd) openStore(log *slog.Logger) (store.Store, error) {
+	if c.Store == "" {
+		return nil, nil
+	}
+	if w := store.OpenWarning(c.Store); w != "" {
+		log.Warn(w)
+	}
+	s, err := store.Open(c.Store)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return s, nil
 }
 
 // Help is shown by weir serve --help.
@@ -25,8 +66,16 @@ func (serveCmd) Help() string {
 }
 
 func (c *serveCmd) Run(ctx context.Context, s streams) error {
-	if err := requireLoopback(append(c.Status, c.XDS, c.Listen)...); err != nil {
+	log := newLogger(s.err, c.LogLevel)
+	guard, err := c.guard(log)
+	if err != nil {
 		return err
+	}
+	if err := requireSafe(guard, append(c.Status, c.XDS)...); err != nil {
+		return err
+	}
+	if err := requireLoopback(c.Listen); err != nil && !c.ListenAnywhere {
+		return usagef("--listen %q can be reached from other machines, and whoever reaches it may ask there (write 127.0.0.1:PORT, or --listen-anywhere as well)", c.Listen)
 	}
 	if _, err := readPolicy(c.Policy, s); err != nil {
 		return err
@@ -44,25 +93,68 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 		xds.Close()
 		return err
 	}
+	kept, err := c.openStore(log)
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		defer kept.Close()
+	}
 	server, err := controlplane.New(controlplane.Config{
-		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: newLogger(s.err, c.LogLevel),
+		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "control plane: xDS on %s, status on http://%s\n", xds.Addr(), status[0].Addr())
+	scheme := "http"
+	if guard.Encrypts() {
+		scheme = "https"
+	}
+	fmt.Fprintf(s.out, "control plane: xDS on %s, status on %s://%s\n", xds.Addr(), scheme, status[0].Addr())
 	return server.Run(ctx)
 }
 
 type bootstrapCmd struct {
-	Policy  string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
-	Node    string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
-	XDS     string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
+	Policy string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
+	Node   string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
+	XDS    string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
 	Control string `help:"Address of the control plane's status page, where the filter reports." default:"127.0.0.1:10080"`
-	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
-	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
-	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
-	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+	Wasm   string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
+	Form   string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
+	Admin  string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
+	Listen string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+
+	TLSDir    string `name:"tls-dir" help:"Speak TLS to the control plane: a folder of this Envoy with ca.crt and, without a token, tls.crt and tls.key, and what --tls-files writes." placeholder:"DIR"`
+	TLSFiles  string `name:"tls-files" help:"Write weir-ca.yaml and weir-cert.yaml, which belong into --tls-dir, into this folder." placeholder:"DIR"`
+	TokenFile string `name:"token-file" help:"Show the token that this file has for the node." placeholder:"FILE"`
+}
+
+// access says how the Envoy shows who it is, and writes the files for that.
+func (c *bootstrapCmd) access() (a envoy.Access, err error) {
+	a.TLSDir = c.TLSDir
+	if c.TokenFile != "" {
+		list, err := os.ReadFile(c.TokenFile)
+		if err == nil {
+			a.Token, err = access.NodeToken(list, c.Node)
+		}
+		if err != nil {
+			return a, usagef("%s: %w", c.TokenFile, err)
+		}
+		if c.TLSDir == "" && controlplane.RequireLoopback(c.XDS) != nil {
+			return a, usagef("a token must not travel to %s in plain text: write --tls-dir as well", c.XDS)
+		}
+	}
+	if c.TLSFiles == "" {
+		return a, nil
+	}
+	if c.TLSDir == "" {
+		return a, usagef("--tls-files needs --tls-dir")
+	}
+	files, err := a.Secrets()
+	for name, b := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(c.TLSFiles, name), b, 0o644))
+	}
+	return a, err
 }
 
 // Help is shown by weir bootstrap --help.
@@ -83,14 +175,18 @@ func (c *bootstrapCmd) Run(s streams) error {
 		}
 		c.Wasm = "/etc/envoy/weir-" + hash + ".wasm"
 	}
+	a, err := c.access()
+	if err != nil {
+		return err
+	}
 	var out []byte
 	if c.Form == "ads" {
-		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, Control: c.Control, WasmPath: c.Wasm, Admin: c.Admin})
+		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, Control: c.Control, WasmPath: c.Wasm, Admin: c.Admin, Access: a})
 	} else {
 		var pieces *translate.Pieces
 		pieces, err = translate.Fragments(translate.FragmentInput{
 			Input: translate.Input{Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: c.Listen, Wasm: c.Wasm},
-			XDS:   c.XDS, Control: c.Control, NodeID: c.Node, Admin: c.Admin,
+			XDS:   c.XDS, Control: c.Control, NodeID: c.Node, Admin: c.Admin, Access: a,
 		})
 		if err == nil && c.Form == "whole" {
 			out, err = pieces.Bootstrap()

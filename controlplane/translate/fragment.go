@@ -29,6 +29,7 @@ type FragmentInput struct {
 	NodeID  string // default weir
 	Cluster string // of nodes; default weir
 	Admin   string // host:port, for [Pieces.Bootstrap]; default 127.0.0.1:0
+	Access  envoy.Access
 }
 
 // Pieces are what belongs into an Envoy that has a configuration of its own. The policy is compiled into them, so that the
@@ -60,7 +61,7 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 	if p.Clusters, err = t.clusters(); err != nil {
 		return nil, fmt.Errorf("clusters: %w", err)
 	}
-	xds, err := envoy.XDSCluster(in.XDS)
+	xds, err := envoy.XDSCluster(in.XDS, in.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +70,13 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 		return nil, err
 	}
 	p.Clusters = append(p.Clusters, xds, control)
-	if p.Manager, err = t.fragmentManager(p.Host); err != nil {
+	if p.Manager, err = t.fragmentManager(p.Host, in.Access); err != nil {
 		return nil, fmt.Errorf("filter: %w", err)
 	}
 	return p, p.validate()
 }
 
-func (t *translator) fragmentManager(host *routev3.VirtualHost) (*hcmv3.HttpConnectionManager, error) {
+func (t *translator) fragmentManager(host *routev3.VirtualHost, access envoy.Access) (*hcmv3.HttpConnectionManager, error) {
 	m, err := manager()
 	if err != nil {
 		return nil, err
@@ -84,12 +85,12 @@ func (t *translator) fragmentManager(host *routev3.VirtualHost) (*hcmv3.HttpConn
 	if err != nil {
 		return nil, err
 	}
-	m.HttpFilters[0].ConfigType = discovered(filter)
+	m.HttpFilters[0].ConfigType = discovered(filter, access)
 	none, err := Shares(t.Wasm, (&fleet.ToNode{}).Encode())
 	if err != nil {
 		return nil, err
 	}
-	m.HttpFilters[1].ConfigType = discovered(none.TypedConfig)
+	m.HttpFilters[1].ConfigType = discovered(none.TypedConfig, access)
 	m.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 		Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host},
 	}}
@@ -98,11 +99,11 @@ func (t *translator) fragmentManager(host *routev3.VirtualHost) (*hcmv3.HttpConn
 
 // discovered is the filter that starts with a configuration of its own and takes newer ones from the control plane. It asks
 // over a stream of its own, as the Envoy's ADS, if it has any, is somebody else's.
-func discovered(filter *anypb.Any) *hcmv3.HttpFilter_ConfigDiscovery {
+func discovered(filter *anypb.Any, access envoy.Access) *hcmv3.HttpFilter_ConfigDiscovery {
 	return &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 		ConfigSource: &corev3.ConfigSource{
 			ResourceApiVersion:    corev3.ApiVersion_V3,
-			ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: envoy.XDSSource()},
+			ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: envoy.XDSSource(access)},
 			InitialFetchTimeout:   durationpb.New(firstFetch),
 		},
 		DefaultConfig:                    filter,

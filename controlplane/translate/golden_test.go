@@ -38,6 +38,14 @@ func TestGolden(t *testing.T) {
 			golden(t, written, name+".fragment.yaml", b)
 		})
 	}
+	p, err := translate.Fragments(translate.FragmentInput{
+		Input: cases(t)["one"], XDS: "weir.weir-system.svc:18000", NodeID: "gateway",
+		Access: envoy.Access{TLSDir: "/etc/weir/tls", Token: "0123456789abcdef0123456789abcdef"},
+	})
+	must(t, err)
+	b, err := p.YAML()
+	must(t, err)
+	golden(t, written, "access.fragment.yaml", b)
 	all, err := filepath.Glob("testdata/*.yaml")
 	must(t, err)
 	for _, path := range all {

@@ -31,6 +31,7 @@ type Options struct {
 	WasmHash string       // of the filter that belongs to this control plane, at least its first 8 digits; empty: any
 	Shares   []byte       // what a node gets for its shares before a [Server.Push]; nil: a message that says nothing
 	Logger   *slog.Logger // nil: no log
+	Security Security
 }
 
 // A Server serves configuration to Envoys.
@@ -39,6 +40,7 @@ type Server struct {
 	initial  []byte
 	log      *slog.Logger
 	cache    cachev3.SnapshotCache
+	security Security
 
 	// push is held while snapshots are made, so that none overtakes a newer one. It is taken before mu, and never by a
 	// stream that has watches: setting a snapshot may have to wait for those.
@@ -69,6 +71,7 @@ func New(o Options) *Server {
 		initial:  o.Shares,
 		built:    map[files]*built{},
 		shares:   map[string][]byte{},
+		security: o.Security,
 		streams:  map[int64]*stream{},
 		nodes:    map[string]int{},
 		refused:  map[string]*refusal{},
@@ -95,11 +98,11 @@ func (s *Server) Update(build Build) {
 
 // Serve serves until ctx ends, and leaves nothing behind.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	g := grpc.NewServer(
+	g := grpc.NewServer(append(s.secure(s.security),
 		// Without this policy gRPC throws out Envoys that ask for a sign of life more often than every five minutes.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
-	)
+	)...)
 	// With this context all streams end, which GracefulStop waits for.
 	streams, end := context.WithCancel(context.Background())
 	defer end()
