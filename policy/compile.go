@@ -5,8 +5,9 @@ package policy
 import (
 	"cmp"
 	"math/bits"
-	"sort"
 	"time"
+
+	"github.com/weirproxy/weir/policy/stable"
 )
 
 // APIVersion is the version of the policy format.
@@ -137,6 +138,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	sort.Sort(sort.StringSlice(keys)) // which compress/flate has linked already; slices.Sort would be 27 KB more
+	stable.Sort(keys, func(a, b *string) bool { return *a < *b })
 	return keys
 }

@@ -18,7 +18,6 @@ type adapted struct {
 	ramp    *feedback.Ramp       // nil: none
 	sample  feedback.Sample      // what nodes have said since the last step
 	stepped int64
-	told    fleet.Rate
 }
 
 // stepEvery is how often the rate may climb. A rejection counts at once.
