@@ -33,6 +33,8 @@ func (s *Server) serveReport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case !s.mayBe(r, m.Node):
+		http.Error(w, "who asks is not the node that the report is of", http.StatusForbidden)
 	case !s.xds.Connected(m.Node):
 		http.Error(w, "no Envoy of this name takes its configuration here", http.StatusForbidden)
 	case !s.limiter.allow(m.Node, time.Now(), s.xds.NodeCount()):

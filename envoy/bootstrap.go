@@ -66,7 +66,7 @@ func bootstrap(o BootstrapOptions) (*bootstrapv3.Bootstrap, error) {
 		StatsConfig:      StatsConfig(),
 		Admin:            &bootstrapv3.Admin{Address: admin},
 	}
-	control, err := ControlCluster(cmp.Or(o.Control, DefaultControl))
+	control, err := ControlCluster(cmp.Or(o.Control, DefaultControl), o.Access)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ const XDSClusterName = "weir_xds"
 const DefaultControl = "127.0.0.1:10080"
 
 // ControlCluster is the cluster by which the filter reports, to the control plane's status address at host:port.
-func ControlCluster(addr string) (*clusterv3.Cluster, error) {
+func ControlCluster(addr string, access Access) (*clusterv3.Cluster, error) {
 	a, err := Address(addr)
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
@@ -40,7 +40,10 @@ func ControlCluster(addr string) (*clusterv3.Cluster, error) {
 		ConnectTimeout: durationpb.New(time.Second), // a report that is a second late is of no use
 		LoadAssignment: Endpoint(fleet.ControlCluster, a),
 	}
-	return c, Discover(c, false)
+	if err := Discover(c, false); err != nil {
+		return nil, err
+	}
+	return c, access.Secure(c, a.GetSocketAddress().Address)
 }
 
 // HTTPProtocolOptions is the key of a cluster's protocol options.

@@ -115,14 +115,14 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 }
 
 type bootstrapCmd struct {
-	Policy string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
-	Node   string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
-	XDS    string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
+	Policy  string `required:"" help:"The policy." type:"path" placeholder:"FILE"`
+	Node    string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
+	XDS     string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
 	Control string `help:"Address of the control plane's status page, where the filter reports." default:"127.0.0.1:10080"`
-	Wasm   string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
-	Form   string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
-	Admin  string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
-	Listen string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
+	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
+	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
+	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
 
 	TLSDir    string `name:"tls-dir" help:"Speak TLS to the control plane: a folder of this Envoy with ca.crt and, without a token, tls.crt and tls.key, and what --tls-files writes." placeholder:"DIR"`
 	TLSFiles  string `name:"tls-files" help:"Write weir-ca.yaml and weir-cert.yaml, which belong into --tls-dir, into this folder." placeholder:"DIR"`

@@ -65,7 +65,7 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 	if err != nil {
 		return nil, err
 	}
-	control, err := envoy.ControlCluster(cmp.Or(in.Control, envoy.DefaultControl))
+	control, err := envoy.ControlCluster(cmp.Or(in.Control, envoy.DefaultControl), in.Access)
 	if err != nil {
 		return nil, err
 	}
