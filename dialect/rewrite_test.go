@@ -134,6 +134,8 @@ func FuzzSetModel(f *testing.F) {
 // Whatever the body, it declares no more than the cap afterwards, no more than it did, and says all else as before.
 func FuzzSetCap(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"max_tokens":900,"max_completion_tokens":null}`), int64(100))
+	f.Add(uint8(0), []byte(`{"max_tokens":90,"max_completion_tokens":null}`), int64(100))
+	f.Add(uint8(0), []byte(`{"max_tokens":null,"max_tokens":null}`), int64(100))
 	f.Add(uint8(5), []byte(`{"generationConfig":{"a":1},"generation_config":{"max_output_tokens":7}}`), int64(1))
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte, most int64) {
 		kinds := []struct {

@@ -93,14 +93,22 @@ func (w *rewriter) cap(c outputCap, most int64) {
 
 // lower lowers what the members of an object declare, and says whether any declares something.
 func (w *rewriter) lower(object string, c outputCap, most int64) (declared bool) {
+	null := "" // the last one counts
 	jsonwalk.Members(object, func(key, value string) bool {
-		if slices.Contains(c.names, jsonwalk.Unescape(key)) {
+		switch {
+		case !slices.Contains(c.names, jsonwalk.Unescape(key)):
+		case value == "null":
+			null = value
+		default:
 			declared = true
-			if wholeNumber(value) > most || value == "null" && !c.silent || value[0] == '-' { // Ollama's -1 is as many as there are
+			if wholeNumber(value) > most || value[0] == '-' { // Ollama's -1 is as many as there are
 				w.replace(value, strconv.FormatInt(most, 10))
 			}
 		}
 		return true
 	})
-	return declared
+	if null != "" && !declared && !c.silent { // it declares nothing, and a member of another name might
+		w.replace(null, strconv.FormatInt(most, 10))
+	}
+	return declared || null != ""
 }
