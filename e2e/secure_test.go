@@ -28,10 +28,10 @@ const (
 // A secured is a control plane that listens everywhere and asks who comes, and what its Envoys have.
 type secured struct {
 	*split
-	ca             *envoytest.CA
-	dir, node      string // of certificates
-	tokens         string
-	addr, nodeAddr string // of xDS, to listen at and to connect to
+	ca        *envoytest.CA
+	dir, node string // of certificates
+	tokens    string
+	addr      string // of xDS
 }
 
 func newSecured(t *testing.T) *secured {
