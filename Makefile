@@ -36,7 +36,7 @@ test: $(BINARY) $(ENVOY) $(CLIENTS) redis build/weir-trap.wasm ## all tests, wit
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
 
-check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 4s), clean tree
+check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet $(PRINTF) ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./policy/... ./dialect ./filter ./filter/wasm
@@ -46,7 +46,7 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 	go mod verify
 	cd e2e/clients/go && go vet ./... && go mod tidy -diff
 	go test ./internal/arch
-	@sh hack/fuzz.sh $(or $(FUZZ_TIME),4s)
+	@sh hack/fuzz.sh $(or $(FUZZ_TIME),5000x)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
 
 race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race detector (needs a C compiler)

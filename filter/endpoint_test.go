@@ -167,9 +167,9 @@ func TestReserveRefuses(t *testing.T) {
 			{`{"provider":"openai","model":"m","branches":40,"input_tokens":1}`, "fanout_refused", "", 19},                   // the default output
 			{`{"provider":"openai","model":"m","branches":33,"input_tokens":1,"max_tokens":1}`, "fanout_refused", "", 32},    // max
 			{`{"provider":"openai","model":"m","branches":20,"input_tokens":1,"max_tokens":1,"tools":{"mcp":30}}`, "fanout_refused", "", 16},
-			{`{"provider":"openai","model":"m","branches":8,"input_tokens":1,"max_tokens":1,"tools":{"search":8}}`, "fanout_refused", "", 6},
-			{`{"provider":"openai","model":"m","branches":8,"input_tokens":1,"max_tokens":1,"tools":{"search":{"provider":"mcp","calls":16}}}`, "fanout_refused", "", 3},
-			{`{"tools":{"search":7}}`, "fanout_refused", "", 6},
+			{`{"provider":"openai","model":"m","branches":8,"input_tokens":1,"max_tokens":1,"tools":{"search":8}}`, "fanout_refused", "", 3},
+			{`{"provider":"openai","model":"m","branches":8,"input_tokens":1,"max_tokens":1,"tools":{"search":{"provider":"mcp","calls":16}}}`, "fanout_refused", "", 1},
+			{`{"tools":{"search":7}}`, "fanout_refused", "", 3},
 			{`{"branches":8}`, "bad_request", "model", 0}, {`{"branches":8,"provider":"x"}`, "bad_request", "provider", 0},
 			{`{"branches":8,"provider":"openai","model":"m"}`, "bad_request", "input_tokens", 0},
 			{`{"branches":-1}`, "bad_request", "branches", 0}, {`{"branches":"8"}`, "bad_request", "branches", 0}, {`{"branches":1e3}`, "bad_request", "branches", 0},
@@ -209,8 +209,8 @@ func TestReserveRefuses(t *testing.T) {
 // Tools are part of a fan-out: of those that the policy limits, and as calls of the tree.
 func TestReserveTools(t *testing.T) {
 	both(t, 2, agentPolicy, func(t *testing.T, p *filtertest.Process) {
-		x := p.Worker(0).Open(reserve(`{"provider":"openai","model":"gpt-4o","branches":3,"input_tokens":20,"max_tokens":100,"tools":{"search":6}}`))
-		if x.Reply.Status != 200 || field(t, x.Reply.Body, "calls") != 9.0 || field(t, x.Reply.Body, "tools.search") != 6.0 {
+		x := p.Worker(0).Open(reserve(`{"provider":"openai","model":"gpt-4o","branches":3,"input_tokens":20,"max_tokens":100,"tools":{"search":3}}`))
+		if x.Reply.Status != 200 || field(t, x.Reply.Body, "calls") != 6.0 || field(t, x.Reply.Body, "tools.search") != 3.0 {
 			t.Fatalf("%s", x.Reply.Body)
 		}
 		id := field(t, x.Reply.Body, "reservation").(string)
@@ -219,21 +219,26 @@ func TestReserveTools(t *testing.T) {
 			r.Headers = append(r.Headers, [][2]string{{"x-user", "u"}, {"x-request-tree", "t"}, {"x-weir-reservation", id}}...)
 			return p.Worker(w).Open(r)
 		}
-		if x := search(0, ""); x.Reply == nil || x.Reply.Headers.Get("x-weir-tier") != "tool" {
-			t.Errorf("a search of no reservation: %+v", x.Reply)
+		for i := range 3 { // half of the tool is left to others
+			if x := search(i, ""); !x.Sent {
+				t.Errorf("search %d of no reservation: %+v", i, x.Reply)
+			}
 		}
-		for i := range 6 {
+		if x := search(0, ""); x.Reply == nil || x.Reply.Headers.Get("x-weir-tier") != "tool" {
+			t.Errorf("a fourth search of no reservation: %+v", x.Reply)
+		}
+		for i := range 3 {
 			if x := search(i, id); !x.Sent {
 				t.Errorf("search %d: %+v", i, x.Reply)
 			}
 		}
 		if x := search(1, id); x.Sent {
-			t.Error("a seventh search was sent")
+			t.Error("a fourth search was sent")
 		}
 		if x := branch(p.Worker(1), id, 100); !x.Sent {
 			t.Errorf("%+v", x.Reply)
 		}
-		if n := p.Metric("weir_branches_total.source.reservation"); n != 7 {
+		if n := p.Metric("weir_branches_total.source.reservation"); n != 4 {
 			t.Errorf("%d branches", n)
 		}
 	})

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 
-# Fuzzes every target of the project for some time each: fuzz.sh [time]
+# Fuzzes every target of the project for some time each, or with so many inputs: fuzz.sh [30s or 5000x]. Where a run must not fail by
+# chance it is inputs: go test now and then takes the end of its own time for a failure.
 set -eu
 cd "$(dirname "$0")/.."
 time=${1:-30s}

@@ -12,7 +12,7 @@ import (
 )
 
 // A fan-out of several kinds of calls is admitted as a whole, or refused with the largest number that would be: of what the user
-// has, or else the tenant, half at most. Branches take their part of it, and what none has taken goes back.
+// has, or else the tenant, and of what it shares with others half at most. Branches take their part of it, and what none has taken goes back.
 func TestFanout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := NewLimit(Enforce, rapid.Int64Range(1, 20).Draw(t, "in flight"),
@@ -50,7 +50,7 @@ func TestFanout(t *testing.T) {
 				tier  Tier
 				limit *Limit
 				cost  Cost
-			}{{TierTree, tree, all}, {userTier, user, all.Times(2)}, {TierTool, tool, Cost{Requests: part}}, {TierProvider, provider, each.Times(k)}} {
+			}{{TierTree, tree, all}, {userTier, user, all.Times(2)}, {TierTool, tool, Cost{Requests: 2 * part}}, {TierProvider, provider, each.Times(2 * k)}} {
 				var r Reservation
 				if world().Reserve(1e9, pathOf(map[Tier]*Limit{ask.tier: ask.limit}, nil), ask.cost, &r).Verdict != Admit {
 					return false

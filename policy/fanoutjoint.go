@@ -11,7 +11,7 @@ type joint struct {
 	loads  []loaded
 	at     []int64
 	place  [MaxLegs][maxSteps]int // which of the steps is which of a leg's
-	halved Tier                   // of which half is left to others
+	halved Tier                   // the caller's own, of which half is left to its other calls
 	taken  int                    // from how many steps was taken what nobody has yet
 }
 
@@ -59,9 +59,11 @@ func (j *joint) cost(step int, k int64) (c Cost) {
 	return c
 }
 
-// needs is what a step must have for that cost.
+// needs is what a step must have for that cost: twice as much where half is left, to the caller's other calls or to all who share a
+// tool, a model, an environment. Only a request tree may reserve all that it has.
 func (j *joint) needs(step int, c Cost) Cost {
-	if j.steps[step].Tier == j.halved {
+	switch j.steps[step].Tier {
+	case j.halved, TierTool, TierProvider, TierEnvironment:
 		return c.Times(2)
 	}
 	return c
