@@ -270,7 +270,7 @@ func TestNothingIsLeft(t *testing.T) {
 		s.Update(build(limited(1)))
 		start(t, addr, "a", wasm)
 		connect(t, addr, "b", wasm).ask(nil)
-		connect(t, addr, "c", "").ask(nil)
+		connect(t, addr, "c", "").send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType}) // it is refused for that
 	})
 	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
