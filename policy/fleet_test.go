@@ -41,8 +41,8 @@ func TestEntries(t *testing.T) {
 		got = append(got, e.Tier.String()+" "+e.Name+" "+key+" "+e.Limit.Scope.String())
 	}
 	want := []string{
-		"provider openai/gpt-4o one central", "environment ci/openai/gpt-4o one central",
-		"provider openai/gpt-* one fleet", "environment ci/openai/gpt-* one fleet", "environment ci one fleet",
+		"provider openai/gpt-* one fleet", "environment ci/openai/gpt-* one fleet",
+		"provider openai/gpt-4o one central", "environment ci/openai/gpt-4o one central", "environment ci one fleet",
 		"tenant acme one node", "tenant default many fleet", "user acme/bob one fleet", "user bob many fleet", "tree default many fleet",
 	}
 	if !slices.Equal(got, want) {
