@@ -48,7 +48,7 @@ func TestErrorsOfTheCommandLine(t *testing.T) {
 		{[]string{"validate", bad + ".none"}, nil, 2, []string{"no such file"}},
 		{[]string{"up", "--policy", bad}, nil, 2, []string{"did you mean upstream"}},
 		{[]string{"up", "--policy", good, "--listen", "0.0.0.0:10000"}, nil, 2, []string{"0.0.0.0"}},
-		{[]string{"serve", "--policy", good, "--xds", ":18000"}, nil, 2, []string{"other machines", "127.0.0.1:PORT", "--form fragment"}},
+		{[]string{"serve", "--policy", good, "--xds", ":18000"}, nil, 2, []string{"other machines", "127.0.0.1:PORT", "--client-ca"}},
 		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "127.0.0.1:9901"}, nil, 0, []string{"port_value: 9901"}},
 		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "[::1]:9901", "--form", "whole"}, nil, 0, []string{"port_value: 9901"}},
 		{[]string{"bootstrap", "--policy", good, "--node", "n", "--admin", "here", "--form", "whole"}, nil, 1, []string{"admin", "host:port"}},

@@ -64,12 +64,7 @@ func (s *stack) change(policy string) {
 		if len(st.Nodes) != 1 {
 			return false, "no node"
 		}
-		for _, typ := range st.Nodes[0].Types {
-			if typ.Name == "filter" && typ.Acked == typ.Sent && st.Policy.Version != before {
-				return true, ""
-			}
-		}
-		return false, fmt.Sprintf("%+v", st)
+		return st.Policy.Version != before && st.Nodes[0].Policy == st.Policy.Version, fmt.Sprintf("%+v", st)
 	})
 	time.Sleep(50 * time.Millisecond) // acknowledged by the main thread; the workers follow
 }
@@ -83,8 +78,9 @@ type statusPage struct {
 		Message string `json:"message"`
 	} `json:"problem"`
 	Nodes []struct {
-		ID    string `json:"id"`
-		Types []struct {
+		ID     string `json:"id"`
+		Policy string `json:"policy"` // that it has acknowledged
+		Types  []struct {
 			Name  string `json:"name"`
 			Sent  string `json:"sent"`
 			Acked string `json:"acked"`
