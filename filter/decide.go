@@ -72,10 +72,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	p := s.plugin.policy
 	ask := asker{host: s.vm.host, policy: p, stream: s, member: member}
 	caller := ask.caller()
-	if s.call.Model != "" {
-		q.Model = s.call.Model
-	}
-	q.Stream = q.Stream || s.call.Stream
+	s.heedPath(&q)
 	model, _ := s.provider.Models.Lookup(q.Model)
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
@@ -124,6 +121,14 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.vm.countAdmitted()
 	return s.send(q)
+}
+
+// heedPath puts what the path says in place of what the body says.
+func (s *Stream) heedPath(q *dialect.Request) {
+	if s.call.Model != "" {
+		q.Model = s.call.Model
+	}
+	q.Stream = q.Stream || s.call.Stream
 }
 
 // noteShadow counts a refusal that was none, for its limit only watches.

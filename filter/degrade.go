@@ -78,10 +78,7 @@ func (s *Stream) spill(why *policy.Refusal, c *policy.Caller) (Action, bool) {
 func (s *Stream) reread() (body []byte, q dialect.Request, ok bool) {
 	body = s.vm.host.RequestBody(int(s.bytes))
 	q, ok = s.vm.reader.Open(s.call.API, body, s.family)
-	if s.call.Model != "" {
-		q.Model = s.call.Model
-	}
-	q.Stream = q.Stream || s.call.Stream
+	s.heedPath(&q)
 	return body, q, ok
 }
 

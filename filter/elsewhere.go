@@ -71,10 +71,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 		}
 		q = r.Count()
 	}
-	if s.call.Model != "" {
-		q.Model = s.call.Model
-	}
-	q.Stream = q.Stream || s.call.Stream
+	s.heedPath(&q)
 	s.asks = s.call.API.Metered() && s.mayAsk(&q)
 	q.IncludeUsage = q.IncludeUsage || s.asks
 	model, _ := s.provider.Models.Lookup(q.Model)

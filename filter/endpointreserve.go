@@ -35,9 +35,7 @@ func (s *Stream) reserveFanout(body []byte) Action {
 	if d.Verdict == policy.Deny {
 		return s.refuseFanout(&d, q, &ask)
 	}
-	if d.Shadow.Reason != policy.None {
-		s.vm.countDenied(metricShadow, &d.Shadow)
-	}
+	s.noteShadow(&d)
 	s.vm.count(&s.vm.metrics.fanouts, metricFanouts, "decision", policy.Admit.String())
 	return s.tell(200, policy.Admit, q.granted(id, legs, &p.Fanout))
 }
