@@ -90,6 +90,9 @@ func (t *Take) judge(now int64, records []*record) (a Answer) {
 		for k := range item.Meters {
 			s := r.meter(item.Meters[k].ID)
 			if w := s.wait(at, t.need(&item.Meters[k])); w != 0 {
+				if w != forever {
+					w += at - now // the record's clock is ahead of the caller's
+				}
 				a.refuse(item.Shadow, Refusal{true, i, k, micro(w), s.remaining(at)})
 			}
 		}

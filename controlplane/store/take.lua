@@ -29,6 +29,7 @@ for i, item in ipairs(items) do
 		local name = tostring(m.id)
 		r.meters[name] = fit(r.meters[name] or newState(now, m), now, m)
 		local w = wait(r.meters[name], at, m.need)
+		if w > 0 then w = w + at - now end -- the record's clock is ahead of the caller's
 		if w ~= 0 then refuse(item, i, k, w, remaining(r.meters[name], at)) end
 	end
 	if item.inFlight > 0 then
