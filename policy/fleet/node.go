@@ -111,7 +111,7 @@ func (n *Node) Hello(h Hello) bool {
 	}
 	n.epoch = h.Epoch
 	for _, s := range n.shares {
-		s.version = 0
+		s.lease.Version = 0
 	}
 	return true
 }
@@ -125,11 +125,11 @@ func (n *Node) Take(now int64, m Shares) (ack bool) {
 	for i := range m.Grants {
 		g := &m.Grants[i]
 		s, sent := n.byKey[g.Key], n.sent[g.Number%uint64(len(n.sent))]
-		if s == nil || g.Version <= s.version || sent.number != g.Number || g.Number == 0 {
+		if s == nil || g.Version <= s.lease.Version || sent.number != g.Number || g.Number == 0 {
 			continue
 		}
 		n.answered = max(n.answered, g.Number)
-		s.take(now, sent.at, g)
+		s.take(now, sent.at, n.epoch, g)
 		ack = ack || g.Ack
 	}
 	return ack
