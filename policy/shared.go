@@ -5,6 +5,9 @@ package policy
 // What a fleet's controller has given to this Envoy lies in the records of its buckets. Here is what whoever talks to the controller
 // needs of them.
 
+// SharedKey is what a fleet knows the key of a step by. overflow: for the record that it shares with others where no slot is free.
+func (s *Step) SharedKey(overflow bool) Key { return Key(keyOf(s, overflow)) }
+
 // A Lack is what a call was refused for that only the controller can give.
 type Lack struct {
 	Step  Step
