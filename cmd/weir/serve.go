@@ -102,6 +102,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
+		Shares: true,
 	})
 	if err != nil {
 		return err
@@ -123,6 +124,7 @@ type bootstrapCmd struct {
 	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
 	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
 	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+	Strict  bool   `help:"With a fragment: until the control plane has granted something, admit nothing of limits that the fleet shares. Else this Envoy has each limit for itself till then."`
 
 	TLSDir    string `name:"tls-dir" help:"Speak TLS to the control plane: a folder of this Envoy with ca.crt and, without a token, tls.crt and tls.key, and what --tls-files writes." placeholder:"DIR"`
 	TLSFiles  string `name:"tls-files" help:"Write weir-ca.yaml and weir-cert.yaml, which belong into --tls-dir, into this folder." placeholder:"DIR"`
@@ -178,6 +180,11 @@ func (c *bootstrapCmd) Run(s streams) error {
 	a, err := c.access()
 	if err != nil {
 		return err
+	}
+	if c.Strict {
+		if r, err = r.Shared(); err != nil {
+			return err
+		}
 	}
 	var out []byte
 	if c.Form == "ads" {
