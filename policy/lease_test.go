@@ -54,7 +54,13 @@ func drawTerms(t *rapid.T) (l Lease) {
 	rate := rapid.Int64Range(0, 8000).Draw(t, "rate")
 	l.Stage, l.Version = Leased, 1
 	l.Terms = Terms{Rate: rate, Burst: rapid.Int64Range(0, rate/3+1).Draw(t, "burst"), Cap: rapid.Int64Range(0, 8000).Draw(t, "cap")}
+	if l.Terms.Burst == 0 {
+		l.Terms.Rate = 0 // what cannot be held does not refill
+	}
 	l.Floor = Terms{Rate: rate / 10, Burst: l.Terms.Burst / 10, Cap: rate / 10}
+	if l.Floor.Burst == 0 {
+		l.Floor.Rate = 0
+	}
 	return l
 }
 
