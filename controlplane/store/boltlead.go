@@ -77,7 +77,7 @@ func (s *Bolt) Save(ctx context.Context, t Term, records ...Record) error {
 	}
 	s.lead.mu.Lock()
 	defer s.lead.mu.Unlock() // until it is written, so that nobody else begins to lead meanwhile
-	if now := s.lead.terms[t.Name]; now.Token != t.Token || now.Who != t.Who || !time.Now().Before(now.Until) {
+	if now := s.lead.terms[t.Name]; now.Token != t.Token || now.Who != t.Who || !now.Holds() {
 		return ErrFenced
 	}
 	return failed("save", s.db.Update(func(tx *bbolt.Tx) error {

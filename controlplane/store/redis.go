@@ -27,8 +27,6 @@ type Redis struct {
 	scripts scripts
 }
 
-var _ Store = (*Redis)(nil)
-
 //go:embed rule.lua
 var ruleLua string
 
@@ -239,7 +237,7 @@ func (s *Redis) Save(ctx context.Context, t Term, records ...Record) error {
 	if err := checkRecords(records); err != nil {
 		return err
 	}
-	if !time.Now().Before(t.Until) {
+	if !t.Holds() {
 		return ErrFenced
 	}
 	args := []any{t.Who, strconv.FormatUint(t.Token, 10)}
