@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -23,7 +24,9 @@ type serveCmd struct {
 	XDS      string `name:"xds" help:"Address for Envoys." default:"127.0.0.1:18000"`
 	Listen   string `help:"Address where the Envoys take requests." default:"127.0.0.1:10000"`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
-	Store    string `help:"Where central limits are kept: bolt:FILE, redis://… or rediss://…, by default none are." env:"WEIR_STORE" placeholder:"ADDRESS"`
+	Store    string `help:"Where the fleet's state and central limits are kept: bolt:FILE, or redis://… or rediss://… for any number of replicas." env:"WEIR_STORE" xor:"store" placeholder:"ADDRESS"`
+	StateDir string `help:"The same as --store bolt:DIR/weir.db. Without either a restart forgets what has been used." env:"WEIR_STATE_DIR" xor:"store" placeholder:"DIR"`
+	Name     string `help:"What this replica is called, for people; by default by its machine and its status address." placeholder:"NAME"`
 	accessFlags
 
 	ListenAnywhere bool `help:"Let --listen be an address that other machines reach: the policy's trust says whom to believe there."`
@@ -47,17 +50,31 @@ func (f *accessFlags) guard(log *slog.Logger) (*access.Guard, error) {
 
 // openStore opens the store, if there is to be one.
 func (c *serveCmd) openStore(log *slog.Logger) (store.Store, error) {
-	if c.Store == "" {
+	address := c.Store
+	if c.StateDir != "" {
+		address = "bolt:" + filepath.Join(c.StateDir, "weir.db")
+	}
+	if address == "" {
+		log.Warn("the fleet's state is kept in memory: a restart forgets what has been used of a day's limits and of request trees, and there are no central limits; write --state-dir or --store")
 		return nil, nil
 	}
-	if w := store.OpenWarning(c.Store); w != "" {
+	if w := store.OpenWarning(address); w != "" {
 		log.Warn(w)
 	}
-	s, err := store.Open(c.Store)
+	s, err := store.Open(address)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return s, nil
+}
+
+// name is what this replica is called.
+func (c *serveCmd) name(status net.Addr) string {
+	if c.Name != "" {
+		return c.Name
+	}
+	host, _ := os.Hostname()
+	return host + " " + status.String()
 }
 
 // Help is shown by weir serve --help.
@@ -102,6 +119,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
+		Name: c.name(status[0].Addr()),
 	})
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func Campaign(ctx context.Context, s Store, c Candidate) {
 	for ctx.Err() == nil {
 		wait := c.Lease / 3
 		t, err := s.Lead(ctx, c.Name, c.Who+"#"+rand.Text()[:8], c.Lease)
-		c.looked(err)
+		c.looked(ctx, err)
 		var held *HeldError
 		switch {
 		case err == nil:
@@ -54,8 +54,8 @@ func Campaign(ctx context.Context, s Store, c Candidate) {
 	}
 }
 
-func (c *Candidate) looked(err error) {
-	if c.Looked != nil {
+func (c *Candidate) looked(ctx context.Context, err error) {
+	if c.Looked != nil && ctx.Err() == nil {
 		c.Looked(err)
 	}
 }
@@ -110,7 +110,7 @@ func (c *Candidate) renew(ctx context.Context, s Store, now *atomic.Pointer[Term
 	limit, stop := context.WithDeadline(ctx, t.Until.Add(-c.Lease/6))
 	defer stop()
 	next, err := s.Lead(limit, t.Name, t.Who, c.Lease)
-	c.looked(err)
+	c.looked(ctx, err)
 	var held *HeldError
 	if err == nil && next.Token == t.Token {
 		now.Store(&next)

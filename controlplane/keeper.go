@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"strings"
+
+	"github.com/weirproxy/weir/controlplane/fleet"
+	"github.com/weirproxy/weir/controlplane/store"
+)
+
+// A keeper keeps what a controller of the fleet must not forget, for one term: what it would save after that is refused.
+type keeper struct {
+	ctx   context.Context
+	store store.Store
+	term  func() store.Term
+}
+
+var _ fleet.Store = keeper{}
+
+// fleetRecords is what the keys of its records begin with.
+const fleetRecords = "fleet/"
+
+// NextEpoch gives the token of the term. It is never 1: of a store that is empty nobody can tell whether it is new or has lost what it
+// had, so the controller learns what Envoys hold.
+func (k keeper) NextEpoch() (uint64, error) { return k.term().Token, nil }
+
+// Load gives all records.
+func (k keeper) Load() ([]fleet.Record, error) {
+	kept, err := k.store.Load(k.ctx, fleetRecords)
+	records := make([]fleet.Record, len(kept))
+	for i, r := range kept {
+		records[i] = fleet.Record{Key: strings.TrimPrefix(r.Key, fleetRecords), Value: r.Value}
+	}
+	return records, err
+}
+
+// Save keeps records, if the term holds at the store.
+func (k keeper) Save(records []fleet.Record) error {
+	kept := make([]store.Record, len(records))
+	for i, r := range records {
+		kept[i] = store.Record{Key: fleetRecords + r.Key, Value: r.Value}
+	}
+	return k.store.Save(k.ctx, k.term(), kept...)
+}
