@@ -102,15 +102,16 @@ func (r *fleetRig) join(name string, incarnation uint64, perSecond float64) (sto
 func (r *fleetRig) most(since time.Time) (most int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortFunc(r.spent, func(a, b spending) int { return a.at.Compare(b.at) })
+	return mostIn(slices.DeleteFunc(slices.Clone(r.spent), func(s spending) bool { return s.at.Before(since) }), r.window)
+}
+
+// mostIn is the most that any window had. It puts them in order.
+func mostIn(spent []spending, window time.Duration) (most int64) {
+	slices.SortFunc(spent, func(a, b spending) int { return a.at.Compare(b.at) })
 	sum, from := int64(0), 0
-	for i, s := range r.spent {
-		if s.at.Before(since) {
-			from = i + 1
-			continue
-		}
-		for sum += s.units; s.at.Sub(r.spent[from].at) >= r.window; from++ {
-			sum -= r.spent[from].units
+	for _, s := range spent {
+		for sum += s.units; s.at.Sub(spent[from].at) >= window; from++ {
+			sum -= spent[from].units
 		}
 		most = max(most, sum)
 	}

@@ -22,18 +22,17 @@ var _ fleet.Store = keeper{}
 // fleetRecords is what the keys of its records begin with.
 const fleetRecords = "fleet/"
 
-// NextEpoch gives the token of the term. It is never 1: of a store that is empty nobody can tell whether it is new or has lost what it
-// had, so the controller learns what Envoys hold.
+// NextEpoch gives the token of the term. It is never 1: Envoys may hold leases of a control plane that had no store.
 func (k keeper) NextEpoch() (uint64, error) { return k.term().Token, nil }
 
-// Load gives all records.
-func (k keeper) Load() ([]fleet.Record, error) {
+// Load gives all records. An empty store is taken for a new one: one that has lost its records would have lost a day's quotas, too.
+func (k keeper) Load() ([]fleet.Record, bool, error) {
 	kept, err := k.store.Load(k.ctx, fleetRecords)
 	records := make([]fleet.Record, len(kept))
 	for i, r := range kept {
 		records[i] = fleet.Record{Key: strings.TrimPrefix(r.Key, fleetRecords), Value: r.Value}
 	}
-	return records, err
+	return records, true, err
 }
 
 // Save keeps records, if the term holds at the store.

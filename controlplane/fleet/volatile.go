@@ -26,7 +26,7 @@ func (v *Volatile) NextEpoch() (uint64, error) {
 }
 
 // Load implements Store.
-func (v *Volatile) Load() ([]Record, error) { return nil, nil }
+func (v *Volatile) Load() ([]Record, bool, error) { return nil, false, nil }
 
 // Save implements Store.
 func (v *Volatile) Save([]Record) error { return nil }

@@ -23,11 +23,11 @@ type memory struct {
 }
 
 func (m *memory) NextEpoch() (uint64, error) { m.epoch++; return m.epoch, nil }
-func (m *memory) Load() (all []Record, err error) {
+func (m *memory) Load() (all []Record, whole bool, err error) {
 	for k, v := range m.records {
 		all = append(all, Record{k, v})
 	}
-	return all, nil
+	return all, true, nil
 }
 func (m *memory) Save(rs []Record) error {
 	if m.broken {
