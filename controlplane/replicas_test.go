@@ -62,11 +62,13 @@ func beReplica(text string) error {
 	if err != nil {
 		return err
 	}
-	kept, err := store.Open(c.Store)
-	if err != nil {
-		return err
+	var kept store.Store
+	if c.Store != "" {
+		if kept, err = store.Open(c.Store); err != nil {
+			return err
+		}
+		defer kept.Close()
 	}
-	defer kept.Close()
 	s, err := New(Config{
 		PolicyFile: c.Policy, XDS: xds, Status: []net.Listener{status}, Listen: "127.0.0.1:0", Poll: 50 * time.Millisecond, Store: kept,
 		Name: c.Name, Lease: c.Lease, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
