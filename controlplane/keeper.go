@@ -22,10 +22,13 @@ var _ fleet.Store = keeper{}
 // fleetRecords is what the keys of its records begin with.
 const fleetRecords = "fleet/"
 
-// NextEpoch gives the token of the term. It is never 1: Envoys may hold leases of a control plane that had no store.
-func (k keeper) NextEpoch() (uint64, error) { return k.term().Token, nil }
+// NextEpoch gives the token of the term.
+func (k keeper) NextEpoch() (uint64, bool, error) {
+	t := k.term()
+	return t.Token, t.First, nil
+}
 
-// Load gives all records. An empty store is taken for a new one: one that has lost its records would have lost a day's quotas, too.
+// Load gives all records. One that is not there was not saved: a store that has lost some would have lost a day's quotas, too.
 func (k keeper) Load() ([]fleet.Record, bool, error) {
 	kept, err := k.store.Load(k.ctx, fleetRecords)
 	records := make([]fleet.Record, len(kept))

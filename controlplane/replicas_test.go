@@ -482,6 +482,8 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("%d in two windows at the end, the limit of one is %d", n, r.limit)
 	}
 	r.check("at the end")
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	t.Logf("%d of a day's %d, at most %d of %d in a window", r.used, r.day, mostIn(r.spent, r.window), r.limit)
 	if r.used < r.day/10 {
 		t.Errorf("%d of a day's %d were used", r.used, r.day)

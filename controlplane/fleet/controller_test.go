@@ -43,7 +43,9 @@ func TestNothingAfterTheTerm(t *testing.T) {
 	}
 	paused := make(chan struct{})
 	done := make(chan error, 1)
-	go func() { done <- c.do(t.Context(), func() { close(paused); time.Sleep(50 * time.Millisecond); over.Store(true) }) }()
+	go func() {
+		done <- c.do(t.Context(), func() { close(paused); time.Sleep(50 * time.Millisecond); over.Store(true) })
+	}()
 	<-paused // what comes now waits until it goes on
 	before := looks.Load()
 	late := make(chan error, 1)

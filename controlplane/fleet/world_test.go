@@ -22,7 +22,7 @@ type memory struct {
 	saves   int
 }
 
-func (m *memory) NextEpoch() (uint64, error) { m.epoch++; return m.epoch, nil }
+func (m *memory) NextEpoch() (uint64, bool, error) { m.epoch++; return m.epoch, m.epoch == 1, nil }
 func (m *memory) Load() (all []Record, whole bool, err error) {
 	for k, v := range m.records {
 		all = append(all, Record{k, v})

@@ -223,7 +223,7 @@ func (s *Redis) Lead(ctx context.Context, name, who string, lease time.Duration)
 		ms, _ := v[2].(int64)
 		return Term{}, &HeldError{name, by, time.Duration(max(ms, 0)) * time.Millisecond}
 	}
-	return Term{name, who, token, until}, nil
+	return Term{Name: name, Who: who, Token: token, Until: until}, nil
 }
 
 // Resign ends a term.

@@ -41,6 +41,7 @@ type Term struct {
 	Name, Who string
 	Token     uint64
 	Until     time.Time // by this machine's clocks, and earlier than at the store
+	First     bool      // there was none before in this file. Of a Redis that is empty nobody can tell whether it has forgotten one
 }
 
 // Holds says whether it is not over, by either clock of this machine: the monotonic one stands still while a machine sleeps, the
