@@ -232,7 +232,7 @@ func newReplicaRig(t *testing.T, address string, n int) *replicaRig {
 	must(t, err)
 	for _, e := range p.Policy.Entries() {
 		m := &e.Limit.Meters[0]
-		name := pfleet.Name{Tier: e.Tier, Dimension: m.Dimension, Key: e.Key, Entry: pfleet.EntryKey(p.Policy.Hasher, e.Tier, e.Name), Window: m.Window().Milliseconds()}
+		name := pfleet.Name{Tier: e.Tier, Dimension: m.Dimension, Key: e.Key, Entry: policy.EntryKey(p.Policy.Hasher, e.Tier, e.Name), Window: m.Window().Milliseconds()}
 		if e.Tier == policy.TierProvider {
 			r.tokens, r.window, r.limit = name.String(), m.Window(), m.Limit()
 			r.memory = pfleet.MemoryOf(int64(m.Window()), int64(p.Policy.Fleet.Jitter))
