@@ -113,6 +113,9 @@ func (s *Server) follow(ctx context.Context) error {
 
 // changed takes a policy that is new, or notes what is wrong with it.
 func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
+	if err == nil && s.config.Shares {
+		r, err = r.Shared()
+	}
 	if err == nil {
 		// Tried once before it goes to any node: what cannot be translated is the policy's fault like any other.
 		_, err = s.translate(r, xds.Node{Wasm: "weir-00000000.wasm"})
