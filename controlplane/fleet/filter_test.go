@@ -55,8 +55,7 @@ type meshWorld struct {
 	delay  int64
 	calls  []*meshCall
 
-	denied  map[string]int
-	reloads []func() // of VMs that have trapped
+	denied map[string]int
 }
 
 type meshEnvoy struct {
@@ -203,6 +202,9 @@ func (w *meshWorld) use(e *meshEnvoy) {
 			r.Headers = append(r.Headers, [2]string{"x-tree", c.tree})
 		}
 		c.process, c.worker = e.Process, e.Worker(w.rng.IntN(2))
+		if c.worker.Dead { // Envoy loads another VM with the next stream
+			must(w.t, c.worker.Reload(w.policy.JSON))
+		}
 		c.Exchange = c.worker.Open(r)
 		w.calls, e.open = append(w.calls, c), append(e.open, c)
 	}
@@ -266,6 +268,7 @@ func (w *meshWorld) stuck() (n int) {
 	for _, c := range w.calls {
 		if c.envoy.Process == c.process && c.came < w.now-int64(time.Second) && !c.Sent && c.Reply == nil && !c.worker.Dead && !c.lost {
 			n++
+			w.t.Logf("%v %v %+v %v %v", time.Duration(c.came), slices.Index(w.envoys, c.envoy), c.model+c.tenant+c.user+c.tree, c.Held, c.worker == c.process.Worker(0))
 		}
 	}
 	return n
@@ -412,9 +415,6 @@ func TestFilterSharesUnderFaults(t *testing.T) {
 
 func (w *meshWorld) mend() {
 	w.loss, w.store.broken = 0, false
-	for _, reload := range w.reloads {
-		reload()
-	}
 	if w.core == nil {
 		w.start()
 	}
@@ -426,12 +426,10 @@ func (w *meshWorld) mend() {
 }
 
 func (w *meshWorld) breakSomething() {
-	for _, reload := range w.reloads {
-		reload()
-	}
-	w.reloads = nil
 	e := w.envoys[w.rng.IntN(len(w.envoys))]
-	switch w.rng.IntN(9) {
+	what := w.rng.IntN(9)
+	w.t.Log(time.Duration(w.now), what, slices.Index(w.envoys, e))
+	switch what {
 	case 0:
 		w.loss = w.rng.Float64() * 0.7
 	case 1:
@@ -455,7 +453,6 @@ func (w *meshWorld) breakSomething() {
 			for _, c := range w.calls {
 				c.lost = c.lost || c.worker == e.Worker(i)
 			}
-			w.reloads = append(w.reloads, func() { must(w.t, e.Worker(i).Reload(w.policy.JSON)) })
 		}
 	case 7:
 		e.rate = w.rng.Float64() * 40
