@@ -3,6 +3,7 @@
 package filter_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -113,13 +114,45 @@ func usual(tb testing.TB, kb int) (*stillHost, func()) {
 	}
 }
 
+// BenchmarkRequest is also what the profile is made of by which the filter is compiled: see the Makefile.
 func BenchmarkRequest(b *testing.B) {
-	_, once := usual(b, 2)
+	for _, kb := range []int{2, 32} {
+		b.Run(fmt.Sprint(kb, "KB"), func(b *testing.B) { benchmarkRequest(b, kb, false) })
+	}
+	b.Run("stream", func(b *testing.B) { benchmarkRequest(b, 2, true) })
+}
+
+func benchmarkRequest(b *testing.B, kb int, stream bool) {
+	h, once := usual(b, kb)
+	if stream {
+		h.stream()
+	}
 	for range 3000 { // what is learned at first has been
 		once()
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		once()
+	}
+}
+
+// stream makes the answer a stream of events.
+func (h *stillHost) stream() {
+	h.body = append(h.body[:len(h.body)-1:len(h.body)-1], `,"stream":true,"stream_options":{"include_usage":true}}`...)
+	h.answer[1][1] = "text/event-stream"
+	event := `data: {"id":"x","object":"chat.completion.chunk","model":"gpt-4o","choices":[{"index":0,"delta":{"content":" sunny"}}]}` + "\n\n"
+	h.chunk = []byte(strings.Repeat(event, 20) +
+		`data: {"id":"x","choices":[],"usage":{"prompt_tokens":480,"completion_tokens":20,"total_tokens":500}}` + "\n\ndata: [DONE]\n\n")
+}
+
+// TestAllocations: what a request allocates is brought to a garbage collector that stops its worker, and takes the place of others
+// in the processor's caches.
+func TestAllocations(t *testing.T) {
+	_, once := usual(t, 2)
+	for range 3000 {
+		once()
+	}
+	if n := testing.AllocsPerRun(1000, once); n > 16 {
+		t.Errorf("%v allocations in a request", n)
 	}
 }
