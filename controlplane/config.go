@@ -30,6 +30,7 @@ type Config struct {
 	Logger   *slog.Logger  // nil: no log
 	Access   *access.Guard // who may what; nil: everybody, but for what needs an admin
 	Store    store.Store   // of central limits; nil: there are none. It is closed by who opened it
+	Admin    func() string // host:port of the admin interface of an Envoy of this machine, for the page; empty: not yet; nil: none
 	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
 	Poll     time.Duration // how often the file is read; default watch.Every
 }

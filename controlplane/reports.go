@@ -45,6 +45,7 @@ func (s *Server) serveReport(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answerReport(w http.ResponseWriter, r *http.Request, m *fleet.FromNode) {
+	s.board.estimates.hear(time.Now(), m)
 	hello, err := s.fleet.Report(r.Context(), m)
 	switch {
 	case err != nil:

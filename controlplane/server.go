@@ -27,6 +27,7 @@ type Server struct {
 	log     *slog.Logger
 	xds     *xds.Server
 	fleet   *fleet.Controller
+	board   *board
 	limiter limiter // of reports
 	started time.Time
 
@@ -72,6 +73,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
+	s.board = newBoard(s)
 	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
 	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Shares: s.fleet.Initial(), Security: security})
 	return s, nil
@@ -86,6 +88,7 @@ func (s *Server) Run(ctx context.Context) error {
 		func(ctx context.Context) error { s.fleet.Run(ctx); return nil },
 		s.serveStatus,
 		s.config.Access.Run,
+		s.board.run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
 	errs := make(chan error, len(parts))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/xds"
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policyfile"
 )
 
@@ -64,11 +65,14 @@ type FileProblem struct {
 }
 
 // Status gives the state of everything.
-func (s *Server) Status() Status {
+func (s *Server) Status() Status { return s.statusOf(s.fleet.Status) }
+
+// statusOf gives the state of everything, with the limits of the fleet that quotas gives.
+func (s *Server) statusOf(quotas func(context.Context) (fleet.Status, error)) Status {
 	err := s.ready()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shared, ferr := s.fleet.Status(ctx)
+	shared, ferr := quotas(ctx)
 	if ferr != nil {
 		s.log.Debug("fleet status", "error", ferr)
 	}
@@ -91,6 +95,16 @@ func (s *Server) Status() Status {
 		}
 	}
 	return st
+}
+
+// policy gives the policy that is served; nil: none yet.
+func (s *Server) policy() *policy.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loaded == nil {
+		return nil
+	}
+	return s.loaded.result.Policy
 }
 
 // Nodes gives the state of the Envoys.
