@@ -33,6 +33,7 @@ type Config struct {
 	Admin    func() string // host:port of the admin interface of an Envoy of this machine, for the page; empty: not yet; nil: none
 	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
 	Poll     time.Duration // how often the file is read; default watch.Every
+	Look     time.Duration // how often all is looked at for the page; default 2 s
 }
 
 func (c *Config) check() error {

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -41,7 +42,7 @@ type board struct {
 
 func newBoard(s *Server) *board {
 	return &board{
-		server: s, every: boardEvery, counters: history.New(boardSamples, boardCounted), gauges: history.New(boardSamples, boardGauges),
+		server: s, every: cmp.Or(s.config.Look, boardEvery), counters: history.New(boardSamples, boardCounted), gauges: history.New(boardSamples, boardGauges),
 		local: local{counters: history.New(boardSamples, maxLocal)}, changed: make(chan struct{}),
 	}
 }

@@ -30,6 +30,7 @@ type Quota struct {
 	Tier      string   `json:"tier"`
 	Named     bool     `json:"named"` // by the policy; others are shown by the fingerprint of their key
 	Dimension string   `json:"dimension"`
+	Unit      string   `json:"unit"` // of all amounts
 	Window    string   `json:"window"`
 	Kind      string   `json:"kind"`   // shares, tokens or stock
 	Policy    int64    `json:"policy"` // the limit that the policy says
@@ -67,6 +68,11 @@ type Holder struct {
 	Lease  int64  `json:"lease_ms,omitempty"`
 	Silent bool   `json:"silent,omitempty"`
 	Behind bool   `json:"behind,omitempty"` // it has not acknowledged its newest grant
+}
+
+var units = [...]string{
+	policy.Requests: "requests", policy.Tokens: "tokens", policy.InputTokens: "input tokens", policy.OutputTokens: "output tokens",
+	policy.Retries: "retries", policy.Spend: "millionths of a dollar",
 }
 
 // maxShown bounds the quotas of a status.
@@ -124,7 +130,7 @@ func (c *core) find(t policy.Tier, key policy.Key) []Quota {
 
 func (c *core) show(q *quota) Quota {
 	v := Quota{
-		ID: base64.RawURLEncoding.EncodeToString([]byte(q.key)), Tier: q.name.Tier.String(), Named: q.named,
+		ID: base64.RawURLEncoding.EncodeToString([]byte(q.key)), Tier: q.name.Tier.String(), Unit: units[q.name.Dimension.Unit()], Named: q.named,
 		Seen: q.told, Sent: q.sent, Answered: q.answered, Rejected: q.rejected,
 		Quota: q.label, Dimension: q.name.Dimension.String(), Window: time.Duration(q.shared.Window).String(), Policy: q.shared.Limit,
 		Limit: q.limit, Denied: q.denied, Off: q.off, Learned: q.learned,

@@ -14,11 +14,13 @@ function axis(values, size) {
 }
 
 function options(element, spec) {
-  const time = (u, all) => all.map((t) => new Date(t * 1000).toLocaleTimeString("sv", { hour: "2-digit", minute: "2-digit" }));
+  const seconds = (u) => u.scales.x.max - u.scales.x.min < 180;
+  const time = (u, all) => all.map((t) => new Date(t * 1000).toLocaleTimeString("sv", { hour: "2-digit", minute: "2-digit", second: seconds(u) ? "2-digit" : undefined }));
   return {
     width: Math.max(element.clientWidth, 50), height: element.clientHeight, legend: { show: false }, cursor: { show: false },
     scales: { y: { range: (u, low, high) => [0, spec.top ?? Math.max(high * 1.08, 1)] } },
-    axes: [{ ...axis(time, 26), space: 60 }, axis((u, all) => all.map(spec.value ?? compact), 48)],
+    axes: [{ ...axis(time, 26), space: 80 }, axis((u, all) => all.map(spec.value ?? compact), 56)],
+    hooks: { draw: [(u) => mark(u, charts.get(element)?.marks ?? [])] },
     series: [{}, ...spec.series.map((s) => ({
       stroke: color(s.color), width: s.width ?? 2, dash: s.dash, fill: s.fill && `${color(s.color)}33`, points: { show: false },
       paths: s.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
@@ -26,18 +28,44 @@ function options(element, spec) {
   };
 }
 
-// draw draws, or brings up to date what is drawn. data is columns: seconds since 1970, then each series.
-export function draw(element, spec, data) {
-  let c = charts.get(element);
-  if (!c || c.kind !== spec.kind) {
-    c?.plot.destroy();
-    c = { kind: spec.kind, spec, plot: new uPlot(options(element, spec), data, element) };
-    charts.set(element, c);
-    sizes.observe(element);
-  } else {
-    c.plot.setData(data);
+// mark writes what happened at a time, where there is room for its words.
+function mark(u, marks) {
+  const { ctx, bbox } = u, ratio = devicePixelRatio;
+  let free = -Infinity;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = color("soft");
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.setLineDash([2 * ratio, 4 * ratio]);
+  for (const { at, text } of marks) {
+    const x = u.valToPos(at, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const width = ctx.measureText(text).width + 6 * ratio, left = Math.min(x + 4 * ratio, bbox.left + bbox.width - width);
+    if (left < free) continue;
+    ctx.fillText(text, left, bbox.top + bbox.height - 6 * ratio);
+    free = left + width;
   }
-  c.data = data;
+  ctx.restore();
+}
+
+// draw draws, or brings up to date what is drawn. data is columns: seconds since 1970, then each series; marks are what happened: at, in
+// seconds, and text.
+export function draw(element, spec, data, marks) {
+  let c = charts.get(element);
+  if (c?.spec.kind === spec.kind) {
+    c.data = data;
+    c.marks = marks;
+    c.plot.setData(data);
+    return;
+  }
+  c?.plot.destroy();
+  c = { spec, data, marks };
+  charts.set(element, c); // before it draws: it looks for its marks
+  c.plot = new uPlot(options(element, spec), data, element);
+  sizes.observe(element);
 }
 
 // sweep forgets charts whose elements are gone.

@@ -35,7 +35,7 @@ function bar(part) {
 }
 
 function use(q) {
-  const of = ` of ${count(q.limit)} ${q.dimension} ${windowOf(q.window)}`;
+  const of = ` of ${count(q.limit)} ${q.unit} ${windowOf(q.window)}`;
   if (!known(q.use)) return [h("p", { class: "use" }, unknown("Envoys do not say what they use of it"), of), bar(0)];
   const part = q.limit > 0 ? q.use / q.limit : 0;
   return [h("p", { class: "use" }, h("b", null, count(q.use)), of, q.limit > 0 && `, ${percent(part)}`), bar(part)];

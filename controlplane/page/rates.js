@@ -45,7 +45,8 @@ export function showRates(v) {
       kind: `rates ${list.length}`, top: 1.05, value: percent,
       series: list.map((_, i) => ({ color: looks[i][0], dash: looks[i][1], stepped: true })),
     };
-    draw(element, spec, [tracks[0].at.map((ms) => ms / 1000), ...tracks.map((t) => t.rate)]);
+    const marks = v.changes.map((c) => ({ at: Date.parse(c.at) / 1000, text: c.reason }));
+    draw(element, spec, [tracks[0].at.map((ms) => ms / 1000), ...tracks.map((t) => t.rate)], marks);
   }
   want(list.map((q) => q.id), () => showRates(last));
 }

@@ -22,19 +22,19 @@ function where(v) {
 function reasons(v) {
   const rows = local(v, "weir_requests_total").filter((c) => c.labels.decision !== "admit").sort((a, b) => b.total - a.total);
   const l = (c, name) => c.labels[name] ?? "–";
-  return rows.length > 0 && table("By reason", ["reason", "decision", "tier", "dimension", "#last 10 minutes", "#since its start"],
+  return rows.length > 0 && table("Refused or changed, by reason", ["reason", "decision", "tier", "dimension", "#last 10 minutes", "#since its start"],
     rows.map((c) => [l(c, "reason"), l(c, "decision"), l(c, "tier"), l(c, "dimension"), amount(c.recent), count(c.total)]));
 }
 
 function tiers(v) {
   const rows = v.tiers.filter((t) => known(t.recent));
-  return rows.length > 0 && table("By tier", ["tier", "#limits in use", "#denied in 10 minutes", "#denied in all"],
+  return rows.length > 0 && table("Denied by tier", ["tier", "#limits in use", "#denied in 10 minutes", "#denied in all"],
     rows.map((t) => [t.tier, count(t.limits), amount(t.recent), count(t.denied)]));
 }
 
 function limits(v) {
   const rows = v.quotas.filter((q) => q.denied > 0).sort((a, b) => (b.recent ?? 0) - (a.recent ?? 0) || b.denied - a.denied).slice(0, 20);
-  return rows.length > 0 && table("By limit", ["limit", "dimension", "#denied in 10 minutes", "#denied in all"],
+  return rows.length > 0 && table("Denied by limit", ["limit", "dimension", "#denied in 10 minutes", "#denied in all"],
     rows.map((q) => [q.quota, q.dimension, amount(q.recent), count(q.denied)]));
 }
 
@@ -50,7 +50,7 @@ export function showRefusals(v) {
 function classes(v) {
   const entered = local(v, "weir_queued_total"), left = local(v, "weir_queue_waits_total");
   const names = [...new Set([...entered, ...left].map((c) => c.labels.class).filter(Boolean))].sort();
-  return names.length > 0 && table("By class", ["class", "#waiting now", "#waited in 10 minutes", "half waited up to", "95 of 100 up to", "#since its start"],
+  return names.length > 0 && table("Waiting by class", ["class", "#waiting now", "#waited in 10 minutes", "half waited up to", "95 of 100 up to", "#since its start"],
     names.map((name) => {
       const mine = left.filter((c) => c.labels.class === name), total = sum(mine, (c) => c.total);
       const waiting = Math.max(sum(entered.filter((c) => c.labels.class === name), (c) => c.total) - total, 0);
@@ -72,7 +72,7 @@ function within(waits, share) {
 
 function waiting(v) {
   const rows = v.quotas.filter((q) => q.queued > 0).sort((a, b) => b.queued - a.queued).slice(0, 20);
-  return rows.length > 0 && table("By limit", ["limit", "dimension", "#waiting now"], rows.map((q) => [q.quota, q.dimension, count(q.queued)]));
+  return rows.length > 0 && table("Waiting by limit", ["limit", "dimension", "#waiting now"], rows.map((q) => [q.quota, q.dimension, count(q.queued)]));
 }
 
 export function showQueues(v) {
@@ -84,7 +84,7 @@ export function showQueues(v) {
 
 // showEstimates shows how far counts are off, by model.
 export function showEstimates(v) {
-  const rows = v.estimates.map((e) => [e.model, off(e.ratio - 1), `± ${percent(e.spread)}`, count(e.weight), count(e.envoys)]);
+  const rows = v.estimates.map((e) => [e.model, off(e.ratio - 1), `± ${(e.spread * 100).toFixed(1)} %`, count(e.weight), count(e.envoys)]);
   const hows = errors(v);
   show(document.querySelector("#estimates .content"),
     rows.length > 0 && table("By model, as Envoys have learned from answers",

@@ -8,7 +8,7 @@ import { amount, count, unknown, windowOf } from "./format.js";
 const form = document.getElementById("find"), content = document.querySelector("#search .content");
 
 function found(s) {
-  const limits = s.quotas.map((q) => [q.quota, `${q.dimension} ${windowOf(q.window)}`, amount(q.use), count(q.limit), count(q.granted),
+  const limits = s.quotas.map((q) => [q.quota, `${q.dimension}, ${q.unit} ${windowOf(q.window)}`, amount(q.use), count(q.limit), count(q.granted),
     (q.holders ?? []).map((o) => o.node).join(", ") || "–", q.seen ? `${amount(q.recent)} / ${count(q.denied)}` : unknown(), q.seen ? count(q.queued) : unknown()]);
   return [
     h("p", null, "Known as the ", s.tier, " ", h("code", null, s.key), "."), s.note && h("p", { class: "odd" }, s.note),
