@@ -35,6 +35,8 @@ function mark(u, marks) {
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = color("soft");
   ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.setLineDash([2 * ratio, 4 * ratio]);
   for (const { at, text } of marks) {
     const x = u.valToPos(at, "x", true);
