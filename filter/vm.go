@@ -45,7 +45,7 @@ func NewVM(h Host) *VM {
 		host:    h,
 		id:      rand.Uint64() | 1,
 		learner: policy.NewLearner(h),
-		metrics: metrics{denied: map[decisionKey]*Metric{}},
+		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitKey]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},

@@ -49,6 +49,7 @@ type waiter struct {
 	caller  policy.Caller
 	refusal policy.Refusal // the last one
 	asks    bool           // it is to be told how long it waited
+	queued  bool           // it counts as one that waits
 }
 
 // line gives the line for a pool; create says whether to make it.
@@ -147,7 +148,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	if !stays {
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
-	v.countQueued()
+	v.countQueued(w)
 	return s.held()
 }
 
@@ -215,6 +216,7 @@ func (s *Stream) leave() {
 	}
 	if e, ok := w.line.queue.Get(w.handle); ok {
 		delete(s.vm.waiters, e.ID)
+		w.countWaited(s.vm.host.Now() - e.Arrived)
 	}
 	w.line.queue.Cancel(w.handle)
 	s.waiter = nil
