@@ -9,6 +9,8 @@ import (
 	"path"
 )
 
+// RATIONALE.md: "Why is the page not made by the server?"
+//
 // The page is some files, which show what [Server.serveEvents] says. Nothing of it is written by the server, so no name that comes
 // from elsewhere is ever taken for HTML.
 //

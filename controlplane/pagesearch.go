@@ -47,7 +47,7 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request) {
 	s.answerJSON(w, answer)
 }
 
-// searchKey hashes names as the filter does. Where the policy has no limit that tells callers of a tier apart, the filter leaves
+// searchKey (RATIONALE.md, "Why does the search hash?") hashes names as the filter does. Where the policy has no limit that tells callers of a tier apart, the filter leaves
 // their names out. Key 0: note says what is wrong.
 func searchKey(p *policy.Policy, tenant, user, tree string) (t policy.Tier, key policy.Key, note string) {
 	if tenant+user+tree == "" {

@@ -79,7 +79,7 @@ type waitKey struct {
 	bound int
 }
 
-// waitBounds are the waits that the metric tells apart. (No name of a label has a point in it, for Envoy's names of metrics have.)
+// waitBounds are the waits that the metric tells apart (RATIONALE.md, "Why are waits counted by bound, and not a histogram?"). (No name of a label has a point in it, for Envoy's names of metrics have.)
 var waitBounds = [...]struct {
 	name string
 	wait int64
