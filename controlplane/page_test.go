@@ -98,7 +98,7 @@ func (r *pageRig) names() (names []named) {
 		for i := range e.Limit.Meters {
 			m := &e.Limit.Meters[i]
 			names = append(names, named{pfleet.Name{
-				Tier: e.Tier, Dimension: m.Dimension, Sub: m.Sub(), Key: key, Entry: pfleet.EntryKey(*h, e.Tier, e.Name), Window: m.Window().Milliseconds(),
+				Tier: e.Tier, Dimension: m.Dimension, Sub: m.Sub(), Key: key, Entry: policy.EntryKey(*h, e.Tier, e.Name), Window: m.Window().Milliseconds(),
 			}, m.Kind})
 		}
 	}

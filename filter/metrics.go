@@ -28,7 +28,8 @@ type metrics struct {
 	refusals [feedback.NumClasses]*Metric
 	retries  *Metric
 	repeats  *Metric
-	queued   map[waitKey]*Metric // bound: -1
+	queued   map[waitOf]*Metric // bound: -1
+	reports  [2]*Metric          // that were taken, or failed
 }
 
 // flush tells the host what was counted.
@@ -56,6 +57,7 @@ const (
 	metricQueued   = "weir_queued_total"            // class
 	metricWaits    = "weir_queue_waits_total"       // class, within
 	metricRepeats  = "weir_repeated_requests_total" // none
+	metricReports  = "weir_reports_total"           // result
 	metricFanouts  = "weir_fanouts_total"           // decision, reason, tier, dimension
 	metricBranches = "weir_branches_total"          // source
 	metricShadow   = "weir_shadow_denials_total"    // decision, reason, tier, dimension
@@ -73,8 +75,8 @@ func (v *VM) countAdmitted() {
 	v.count(&v.metrics.admitted, metricRequests, "decision", policy.Admit.String())
 }
 
-// A waitKey is a metric of the queue: of those that begin to wait, or of those whose wait was within a bound.
-type waitKey struct {
+// A waitOf is a metric of the queue: of those that begin to wait, or of those whose wait was within a bound.
+type waitOf struct {
 	class string
 	bound int
 }
@@ -88,7 +90,7 @@ var waitBounds = [...]struct {
 // countQueued counts one that begins to wait.
 func (v *VM) countQueued(w *waiter) {
 	w.queued = true
-	v.countWait(waitKey{w.stream.class.Name, -1})
+	v.countWait(waitOf{w.stream.class.Name, -1})
 }
 
 // countWaited counts one that waits no more.
@@ -101,10 +103,10 @@ func (w *waiter) countWaited(wait int64) {
 	for wait > waitBounds[bound].wait {
 		bound++
 	}
-	w.stream.vm.countWait(waitKey{w.stream.class.Name, bound})
+	w.stream.vm.countWait(waitOf{w.stream.class.Name, bound})
 }
 
-func (v *VM) countWait(k waitKey) {
+func (v *VM) countWait(k waitOf) {
 	m := v.metrics.queued[k]
 	if m == nil {
 		class := ".class." + strings.ReplaceAll(k.class, ".", "_")
@@ -151,6 +153,15 @@ func (v *VM) countPlain(m **Metric, name string) {
 		*m = v.newMetric(name)
 	}
 	(*m).pending++
+}
+
+// countReport counts a report to the fleet's controller.
+func (v *VM) countReport(status int) {
+	if status/100 == 2 {
+		v.count(&v.metrics.reports[0], metricReports, "result", "taken")
+	} else {
+		v.count(&v.metrics.reports[1], metricReports, "result", "failed")
+	}
 }
 
 // newMetric is not inlined: it would be in all that counts, and runs once for each metric.
