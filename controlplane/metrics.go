@@ -86,7 +86,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(c.descs["weir_"+name], c.types["weir_"+name], v, labels...)
 	}
 	c.collectPlane(&st, send)
-	c.collectFleet(&st.Fleet, send)
+	if st.Unknown == "" {
+		c.collectFleet(&st.Fleet, send)
+	}
 	for _, e := range c.board.estimates.rows(c.policy()) {
 		if e.Named {
 			send("fleet_input_ratio", e.Ratio, e.Model)

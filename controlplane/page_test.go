@@ -52,7 +52,7 @@ func newPageRig(t *testing.T) *pageRig {
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, *r.envoy.Load(), r.waited.Add(1)) }))
 	t.Cleanup(admin.Close)
 	r.plane = run(t, shown, func(c *Config) {
-		c.Fleet, c.Look = fleet.NewVolatile(true), 200*time.Millisecond
+		c.Fleet, c.Look = fleet.NewVolatile(true), 500*time.Millisecond
 		c.Admin = func() string { return strings.TrimPrefix(admin.URL, "http://") }
 	})
 	p, err := policyfile.Parse("p", []byte(shown))
@@ -218,6 +218,24 @@ func TestPageFollows(t *testing.T) {
 	}
 	b.axe()
 	b.picture("empty")
+	alerts := eval[string](b, `import("/page/overview.js").then(o => o.alerts({ready: false, not_ready: "n1 <b>",
+		policy: {mode: "off", notices: [{file: "f", line: 1, path: "p", text: "n2"}]}, problem: {message: "n3"}, access: {problem: "n4"}, store_away: "n5",
+		fleet_store_error: "n6", learning: true}).filter(Boolean).map(x => x.textContent).join("\n"))`, chromedp.EvalAwaitPromise)
+	for _, w := range []string{"n1 <b>", "mode is off", "f:1: p: n2", "n3", "n4", "n5", "n6", "Learning"} {
+		if !strings.Contains(alerts, w) {
+			t.Errorf("no %q in %q", w, alerts)
+		}
+	}
+	nack := eval[string](b, `import("/page/envoys.js").then(e => {
+		e.showEnvoys({envoys_total: 1, envoys: [{id: "<i>", state: "rejecting", since: "2026-01-01T00:00:00Z", policy: "1", shares: 0, silent: 0, behind: 0,
+			types: [{name: "listener", sent: "2", acked: "1", nack: {version: "2", message: "no <b>", at: "2026-01-01T00:00:00Z"}}]}]});
+		return document.querySelector("#envoys .content").textContent;
+	})`, chromedp.EvalAwaitPromise)
+	for _, w := range []string{"<i> rejects the policy", "1 NACK", "NACK of 2 at 2026-01-01", "no <b>"} {
+		if !strings.Contains(nack, w) {
+			t.Errorf("no %q in %q", w, nack)
+		}
+	}
 	r.join("egress-1", 5)
 	b.await(`document.querySelector("details.envoy summary")`)
 	b.do(chromedp.Focus(`details.envoy summary`), chromedp.KeyEvent(kb.Enter))
@@ -226,8 +244,8 @@ func TestPageFollows(t *testing.T) {
 	b.axe()
 	b.picture("envoy")
 
-	r.write(strings.Replace(shown, "tpm: 60000", "tpm: sixty", 1))
-	b.await(`document.getElementById("alerts").innerText.includes("the last good policy stays") && document.title == "weir: policy with errors"`)
+	r.write(strings.Replace(shown, "tpm: 60000", "tpm: <i>sixty</i>", 1))
+	b.await(`document.getElementById("alerts").innerText.includes("<i>sixty</i>") && document.getElementById("alerts").innerText.includes("the last good policy stays") && document.title == "weir: policy with errors"`)
 	b.await(`document.getElementById("said").innerText.includes("The policy file has errors")`)
 	r.write(strings.Replace(shown, "fleet:", "mode: shadow\nfleet:", 1))
 	b.await(`document.getElementById("state").innerText.includes("mode shadow") && document.title == "weir: ready"`)

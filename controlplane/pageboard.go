@@ -64,6 +64,10 @@ func (b *board) run(ctx context.Context) error {
 // look takes a sample of everything, and tells who watches.
 func (b *board) look(ctx context.Context, now time.Time) {
 	st := b.server.statusOf(func(ctx context.Context) (fleet.Status, error) { return b.server.fleet.Busiest(ctx, boardQuotas) })
+	if st.Unknown != "" {
+		b.server.log.Debug("page", "error", st.Unknown)
+		return // what was known before stands there with its time
+	}
 	b.remember(now, st.Fleet.Quotas)
 	if b.server.config.Admin != nil {
 		b.local.look(ctx, now, b.server.config.Admin())

@@ -26,7 +26,8 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
-	Store    string       `json:"store,omitempty"` // where central limits are kept
+	Unknown  string       `json:"fleet_unknown,omitempty"` // why nothing is known of Fleet now
+	Store    string       `json:"store,omitempty"`         // where central limits are kept
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
@@ -73,9 +74,6 @@ func (s *Server) statusOf(quotas func(context.Context) (fleet.Status, error)) St
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	shared, ferr := quotas(ctx)
-	if ferr != nil {
-		s.log.Debug("fleet status", "error", ferr)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
@@ -84,6 +82,9 @@ func (s *Server) statusOf(quotas func(context.Context) (fleet.Status, error)) St
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away
+	}
+	if ferr != nil {
+		st.Unknown = ferr.Error()
 	}
 	if err != nil {
 		st.NotReady = err.Error()
