@@ -237,7 +237,7 @@ func TestPageFollows(t *testing.T) {
 		}
 	}
 	r.join("egress-1", 5)
-	b.await(`document.querySelector("details.envoy summary")`)
+	b.await(`document.querySelector("details.envoy summary")?.innerText.includes("egress-1")`)
 	b.do(chromedp.Focus(`details.envoy summary`), chromedp.KeyEvent(kb.Enter))
 	b.await(`document.querySelector("details.envoy[open]").innerText.includes("acknowledged")`)
 	b.await(`document.querySelector("details.envoy[open]").innerText.includes("provider openai/gpt-4o")`)
