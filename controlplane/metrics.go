@@ -32,6 +32,9 @@ var families = []family{
 	{"weir_controlplane_nodes", "Envoys by what they made of the newest policy.", false, []string{"state"}},
 	{"weir_controlplane_nacks_total", "Configurations that an Envoy has rejected.", true, []string{"type"}},
 	{"weir_controlplane_watchers", "Pages that are open.", false, nil},
+	{"weir_controlplane_leads", "1 if this control plane hands out the limits of the fleet.", false, nil},
+	{"weir_controlplane_replicas", "Control planes that have been heard of, this one with them.", false, nil},
+	{"weir_fleet_epoch", "The newest controller of the fleet that has been heard of.", false, nil},
 	{"weir_fleet_store_up", "1 if what outlives the control plane could be saved.", false, nil},
 	{"weir_fleet_quotas", "Limits that somebody uses.", false, nil},
 	{"weir_fleet_reports_total", "Messages of nodes.", true, nil},
@@ -81,7 +84,9 @@ const metricQuotas = 1000
 
 // Collect gives the metrics.
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	st := c.statusOf(func(ctx context.Context) (fleet.Status, error) { return c.fleet.Busiest(ctx, metricQuotas) })
+	st := c.statusOf(func(f *fleet.Controller, ctx context.Context) (fleet.Status, error) {
+		return f.Busiest(ctx, metricQuotas)
+	})
 	send := func(name string, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(c.descs["weir_"+name], c.types["weir_"+name], v, labels...)
 	}
@@ -115,6 +120,11 @@ func (c collector) collectPlane(st *Status, send func(string, float64, ...string
 	}
 	if st.Store != "" {
 		send("controlplane_store_up", number(st.StoreAway == ""))
+	}
+	send("controlplane_leads", number(st.Lead.Leads))
+	send("controlplane_replicas", float64(1+len(st.Lead.Replicas)))
+	if st.Lead.Epoch > 0 {
+		send("fleet_epoch", float64(st.Lead.Epoch))
 	}
 	for state, n := range count(*st) {
 		send("controlplane_nodes", float64(n), state)

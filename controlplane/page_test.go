@@ -220,8 +220,8 @@ func TestPageFollows(t *testing.T) {
 	b.picture("empty")
 	alerts := eval[string](b, `import("/page/overview.js").then(o => o.alerts({ready: false, not_ready: "n1 <b>",
 		policy: {mode: "off", notices: [{file: "f", line: 1, path: "p", text: "n2"}]}, problem: {message: "n3"}, access: {problem: "n4"}, store_away: "n5",
-		fleet_store_error: "n6", learning: true}).filter(Boolean).map(x => x.textContent).join("\n"))`, chromedp.EvalAwaitPromise)
-	for _, w := range []string{"n1 <b>", "mode is off", "f:1: p: n2", "n3", "n4", "n5", "n6", "Learning"} {
+		fleet_store_error: "n6", learning: true, lead: {leads: false, leader: "n7", name: "n8"}}).filter(Boolean).map(x => x.textContent).join("\n"))`, chromedp.EvalAwaitPromise)
+	for _, w := range []string{"n1 <b>", "mode is off", "f:1: p: n2", "n3", "n4", "n5", "n6", "n7", "n8", "Learning"} {
 		if !strings.Contains(alerts, w) {
 			t.Errorf("no %q in %q", w, alerts)
 		}

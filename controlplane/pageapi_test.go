@@ -216,3 +216,18 @@ func TestSearchAnswers(t *testing.T) {
 	p.want("/api/history?"+strings.Repeat("quota=a&", boardQuotas+1), 400, "fewer")
 	p.want("/api/envoys/none", 200, "[]")
 }
+
+// A replica that does not lead knows nothing of limits, and says so: none of them is 0.
+func TestPageOfAFollower(t *testing.T) {
+	p := run(t, good, func(c *Config) { c.Look = 50 * time.Millisecond })
+	p.eventually("leads", func(st Status) bool { return st.Policy != nil && st.Lead.Leads })
+	p.told("", `"leads":true`)
+	p.s.setLead(nil, "other")
+	if view := p.told("", `"fleet_unknown":"another control plane`); !strings.Contains(view, `"leader":"other"`) {
+		t.Errorf("got %s", view)
+	}
+	p.want("/api/search?tenant=a", 503, "another control plane")
+	if _, text := p.get("/metrics"); strings.Contains(text, "weir_fleet_quotas") || !strings.Contains(text, "weir_controlplane_leads 0") {
+		t.Errorf("got %s", text)
+	}
+}

@@ -63,12 +63,12 @@ func (b *board) run(ctx context.Context) error {
 
 // look takes a sample of everything, and tells who watches.
 func (b *board) look(ctx context.Context, now time.Time) {
-	st := b.server.statusOf(func(ctx context.Context) (fleet.Status, error) { return b.server.fleet.Busiest(ctx, boardQuotas) })
-	if st.Unknown != "" {
-		b.server.log.Debug("page", "error", st.Unknown)
-		return // what was known before stands there with its time
+	st := b.server.statusOf(func(f *fleet.Controller, ctx context.Context) (fleet.Status, error) {
+		return f.Busiest(ctx, boardQuotas)
+	})
+	if st.Unknown == "" {
+		b.remember(now, st.Fleet.Quotas)
 	}
-	b.remember(now, st.Fleet.Quotas)
 	if b.server.config.Admin != nil {
 		b.local.look(ctx, now, b.server.config.Admin())
 	}

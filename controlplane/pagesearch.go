@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/policy"
 )
 
@@ -33,7 +34,10 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, note, http.StatusBadRequest)
 		return
 	}
-	found, err := s.fleet.Find(r.Context(), tier, key)
+	found, err := []fleet.Quota(nil), errNotLeading
+	if c := s.leading(); c != nil {
+		found, err = c.Find(r.Context(), tier, key)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -29,6 +29,9 @@ type View struct {
 	FleetStore string `json:"fleet_store_error,omitempty"`
 	Learning   bool   `json:"learning"`
 
+	Lead    Leadership `json:"lead"`
+	Unknown string     `json:"fleet_unknown,omitempty"` // why nothing is known of limits here
+
 	States map[string]int `json:"states"` // Envoys by what they made of the policy
 	Envoys []EnvoyRow     `json:"envoys"` // no more than maxRows
 	Total  int            `json:"envoys_total"`
@@ -76,6 +79,7 @@ func (b *board) view(now time.Time, st *Status) *View {
 	v := &View{
 		At: now, Ready: st.Ready, NotReady: st.NotReady, Started: st.Started, Listen: st.Listen, File: st.File, Policy: st.Policy,
 		Problem: st.Problem, Access: st.Access, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
+		Lead: st.Lead, Unknown: st.Unknown,
 		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes,
 		Envoys: envoyRows(st), Quotas: []QuotaRow{}, Tiers: []TierRow{}, Estimates: b.estimates.rows(b.server.policy()),
 	}

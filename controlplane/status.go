@@ -26,8 +26,9 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
-	Unknown  string       `json:"fleet_unknown,omitempty"` // why nothing is known of Fleet now
-	Store    string       `json:"store,omitempty"`         // where central limits are kept
+	Unknown  string       `json:"fleet_unknown,omitempty"` // why nothing is known of Fleet here and now
+	Lead     Leadership   `json:"lead"`                    // who hands out the limits of the fleet
+	Store    string       `json:"store,omitempty"`         // where central limits and the fleet's state are kept
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
@@ -66,19 +67,29 @@ type FileProblem struct {
 }
 
 // Status gives the state of everything.
-func (s *Server) Status() Status { return s.statusOf(s.fleet.Status) }
+func (s *Server) Status() Status { return s.statusOf((*fleet.Controller).Status) }
+
+// errNotLeading is why a replica that does not lead shows no limits.
+var errNotLeading = errors.New("another control plane hands out the limits of the fleet, and knows them")
 
 // statusOf gives the state of everything, with the limits of the fleet that quotas gives.
-func (s *Server) statusOf(quotas func(context.Context) (fleet.Status, error)) Status {
+func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet.Status, error)) Status {
 	err := s.ready()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shared, ferr := quotas(ctx)
+	shared, ferr := fleet.Status{}, errNotLeading
+	if c := s.leading(); c != nil {
+		shared, ferr = quotas(c, ctx)
+	}
+	if ferr != nil {
+		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+	}
+	lead := s.leadership()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
-		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Access: s.accessInfo(),
+		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Lead: lead, Access: s.accessInfo(),
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away

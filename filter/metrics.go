@@ -29,7 +29,7 @@ type metrics struct {
 	retries  *Metric
 	repeats  *Metric
 	queued   map[waitOf]*Metric // bound: -1
-	reports  [2]*Metric          // that were taken, or failed
+	reports  [2]*Metric         // that were taken, or failed
 }
 
 // flush tells the host what was counted.
@@ -179,7 +179,7 @@ func (k decisionKey) label() string {
 		return n
 	}
 	switch k.reason {
-	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.NoShare, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()
 	}
 	return n

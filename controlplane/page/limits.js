@@ -93,7 +93,7 @@ export function showLimits(v) {
   const list = chosen(v), shown = all ? list : list.slice(0, atFirst);
   show(content,
     list.length > 0 && legend(),
-    list.length === 0 && h("p", { class: "soft" }, v.quotas.length ? "None has this in its name." :
+    list.length === 0 && h("p", { class: "soft" }, v.fleet_unknown ? `Not known here: ${v.fleet_unknown}.` : v.quotas.length ? "None has this in its name." :
       "No limit of the fleet is in use: no Envoy has reported one."),
     h("div", { class: "cards" }, shown.map(card)),
     list.length > shown.length && h("p", { class: "more" }, h("button", { type: "button", onclick: () => { all = true; showLimits(last); } }, `Show all ${list.length}`)));

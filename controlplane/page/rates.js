@@ -37,7 +37,7 @@ export function showRates(v) {
   last = v;
   const list = adaptive(v), rows = changes(v);
   show(content, list.length > 0 && chart(list), rows,
-    !rows && h("p", { class: "soft" }, list.length ? "No rate has changed." : "No limit in use follows a provider's answers."));
+    !rows && h("p", { class: "soft" }, v.fleet_unknown ? `Not known here: ${v.fleet_unknown}.` : list.length ? "No rate has changed." : "No limit in use follows a provider's answers."));
   const element = content.querySelector(".chart");
   const tracks = list.map((q) => track(q.id));
   if (element && tracks.every((t) => t?.at.length === tracks[0].at.length && t.at.length)) {

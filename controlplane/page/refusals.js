@@ -40,9 +40,9 @@ function limits(v) {
 
 export function showRefusals(v) {
   const parts = [tiers(v), limits(v), reasons(v)].filter(Boolean);
-  const unsaid = v.quotas.length > 0 && !v.quotas.some((q) => q.seen);
+  const unsaid = v.fleet_unknown || (v.quotas.length > 0 && !v.quotas.some((q) => q.seen));
   show(document.querySelector("#refusals .content"), parts,
-    unsaid && h("p", null, "Calls denied by limit: ", unknown(), ", for no Envoy reports them."),
+    unsaid && h("p", null, "Calls denied by limit: ", unknown(), v.fleet_unknown ? `: ${v.fleet_unknown}.` : ", for no Envoy reports them."),
     !parts.length && !unsaid && none("Nobody has been refused."), where(v));
 }
 
@@ -78,7 +78,7 @@ function waiting(v) {
 export function showQueues(v) {
   const seen = v.quotas.some((q) => q.seen), parts = [classes(v), waiting(v)].filter(Boolean);
   show(document.querySelector("#queues .content"), parts,
-    !seen && v.quotas.length > 0 && h("p", null, "Calls that wait, by limit: ", unknown(), ", for no Envoy reports them."),
+    !seen && (v.fleet_unknown || v.quotas.length > 0) && h("p", null, "Calls that wait, by limit: ", unknown(), v.fleet_unknown ? `: ${v.fleet_unknown}.` : ", for no Envoy reports them."),
     !parts.length && (seen || v.local) && none("Nobody waits."), where(v));
 }
 
