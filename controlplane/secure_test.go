@@ -231,7 +231,9 @@ func TestCentral(t *testing.T) {
 	if _, body := p.ask("GET", "/metrics", readToken, nil); !strings.Contains(string(body), "weir_controlplane_store_up 0") {
 		t.Errorf("the metrics do not say so: %s", body)
 	}
-	p.told(readToken, `"store_away":"`)
+	if _, body := p.ask("GET", "/api/status", readToken, nil); !strings.Contains(string(body), `"store_away": "`) {
+		t.Errorf("the status does not say so: %s", body)
+	}
 	if log := p.log.String(); strings.Contains(log, "secret") || strings.Contains(log, nodeToken) {
 		t.Errorf("the log has names of callers:\n%s", log)
 	}
