@@ -110,7 +110,7 @@ func (b *board) use(now time.Time, q *fleet.Quota) history.Number {
 		return history.Number(*q.Used)
 	}
 	window, err := time.ParseDuration(q.Window)
-	if err != nil || !q.Seen || window > boardSamples*boardEvery {
+	if err != nil || !q.Seen || window > boardSamples*b.every {
 		return history.Unknown
 	}
 	return b.counters.Grown("sent/"+q.ID, now.Add(-window))

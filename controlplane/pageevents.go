@@ -29,6 +29,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	end := time.NewTimer(watchTime)
 	defer end.Stop()
 	out := http.NewResponseController(w)
+	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may go on
 	for {
 		view, changed := s.board.latest()
 		_ = out.SetWriteDeadline(time.Now().Add(eventTime))

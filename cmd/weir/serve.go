@@ -155,7 +155,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
 		Shares: true,
-		Name: c.name(status[0].Addr()),
+		Name:   c.name(status[0].Addr()),
 	})
 	if err != nil {
 		return err

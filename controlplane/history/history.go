@@ -105,7 +105,8 @@ func (r *Ring) Read(name string) []Number {
 }
 
 // Grown is by how much a number that only grows has grown since a time, as far as the ring remembers. What begins again at 0
-// counts from there, and what was not there before began at 0 if the ring was.
+// counts from there, and what was not there before began at 0 if the ring was. (So what was left out for want of a place, and comes
+// back, counts in full once.)
 func (r *Ring) Grown(name string, since time.Time) Number {
 	r.mu.Lock()
 	defer r.mu.Unlock()
