@@ -33,7 +33,7 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) redis build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis and real client libraries
+test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
@@ -82,10 +82,13 @@ build/tables: always
 	@mkdir -p build
 	@echo '$(TAGS)' | cmp -s - $@ || echo '$(TAGS)' > $@
 
-.PHONY: always redis
+.PHONY: always redis page-tools
 
 redis:
 	@sh hack/get-redis.sh
+
+page-tools:
+	@sh hack/get-page-tools.sh .tools
 
 # A filter that traps on command, for tests only.
 build/weir-trap.wasm: $(SOURCE) build/tables

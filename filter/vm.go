@@ -53,7 +53,7 @@ func NewVM(h Host) *VM {
 		host:    h,
 		id:      rand.Uint64() | 1,
 		learner: policy.NewLearner(h),
-		metrics: metrics{denied: map[decisionKey]*Metric{}},
+		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitOf]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		offers:  map[bucketKey]*offer{},
 		pools:   map[policy.Key]*pool{},
