@@ -102,6 +102,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
 	s.explain(now, &path, &q, &cost)
+	s.tellWatch(&ask, model, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
 		s.vm.countAdmitted()
 		return s.send(q)

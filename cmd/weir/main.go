@@ -28,6 +28,7 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Run everything with a mock provider, send a burst and show who got what."`
 	Serve     serveCmd     `cmd:"" help:"Run the control plane alone."`
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
+	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
 	Simulate  simulateCmd  `cmd:"" help:"Run an experiment or a scenario in virtual time, on the same code as the filter."`
 	Bootstrap bootstrapCmd `cmd:"" help:"Print what to put into an Envoy."`
@@ -47,6 +48,11 @@ type streams struct {
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// A silentError is one of which a command has said all there is to say: it exits with 1.
+type silentError string
+
+func (e silentError) Error() string { return string(e) }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
@@ -95,9 +101,12 @@ func run(ctx context.Context, args []string, s streams) int {
 // exitCode prints an error and gives its code. All errors end here, so that no other place prints them.
 func exitCode(err error, s streams) int {
 	var usage usageError
+	var silent silentError
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return exitOK
+	case errors.As(err, &silent):
+		return exitFailed
 	case errors.As(err, &usage):
 		fmt.Fprintln(s.err, "weir:", usage.error)
 		return exitUsage

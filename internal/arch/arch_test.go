@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"internal/held":         {},
 	"internal/tokensreport": {"policy", "internal/held"},
 	"e2e":                   {"envoy"},
-	"cmd":                   {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy"},
+	"cmd":                   {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy", "filter"},
 }
 
 // standardOnly may import nothing but the standard library and policy.
