@@ -28,6 +28,7 @@ type Server struct {
 	xds     *xds.Server
 	fleet   *fleet.Controller
 	limiter limiter // of reports
+	over    overrides
 	started time.Time
 
 	mu      sync.Mutex
@@ -63,6 +64,7 @@ func New(c Config) (*Server, error) {
 		c.Fleet = fleet.NewVolatile(false)
 	}
 	s := &Server{config: c, log: c.Logger, limiter: limiter{nodes: map[string]*allowance{}}, started: time.Now()}
+	s.over.said.Store(&overlay{Enforce: EnforceOn})
 	var err error
 	s.fleet, err = fleet.New(fleet.Config{
 		Store: c.Fleet, Logger: c.Logger,
@@ -81,8 +83,10 @@ func New(c Config) (*Server, error) {
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s.lookAdmin(ctx) // before the first policy goes out
 	parts := []func(context.Context) error{
 		s.follow,
+		s.followAdmin,
 		func(ctx context.Context) error { s.fleet.Run(ctx); return nil },
 		s.serveStatus,
 		s.config.Access.Run,
@@ -119,14 +123,7 @@ func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 		s.failed(err)
 		return
 	}
-	if !s.take(r) {
-		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
-		return
-	}
-	if err := s.fleet.SetPolicy(ctx, r.Policy, r.Spec); err != nil {
-		return // it is over
-	}
-	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
+	s.adopt(ctx, r)
 }
 
 func (s *Server) failed(err error) {

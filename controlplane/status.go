@@ -29,6 +29,9 @@ type Status struct {
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
+
+	Enforce string  `json:"enforce"` // on: the policy's own modes hold; shadow or off: an admin's word does, for all
+	Grants  []Grant `json:"grants,omitempty"`
 }
 
 // AccessInfo is about who may ask.
@@ -72,11 +75,13 @@ func (s *Server) Status() Status {
 	if ferr != nil {
 		s.log.Debug("fleet status", "error", ferr)
 	}
+	said := s.said()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
 		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Access: s.accessInfo(),
+		Enforce: said.Enforce, Grants: said.Grants,
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away
