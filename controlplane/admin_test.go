@@ -68,7 +68,9 @@ func (p *plane) servedSoon(what string, holds func(*policyfile.Result) bool) {
 	}
 }
 
-func limitOf(r *policyfile.Result, tenant string) *policy.LimitSpec { return r.Spec.Limits.Tenant[tenant] }
+func limitOf(r *policyfile.Result, tenant string) *policy.LimitSpec {
+	return r.Spec.Limits.Tenant[tenant]
+}
 
 // The switch holds at once over what the file says, a change of the file does not undo it, and the log says whose it was.
 func TestEnforce(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 
 // asksWhy says whether the caller wants to know what became of its request, and may.
 func (s *Stream) asksWhy() bool {
-	return s.vm.watch != nil || s.plugin.policy.Explain && s.header(headerExplain) == "1"
+	return s.vm.watch.watches() || s.plugin.policy.Explain && s.header(headerExplain) == "1"
 }
 
 // explain notes what a request costs, where the figures come from, and what its buckets have before it takes anything: a list of

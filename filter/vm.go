@@ -32,7 +32,7 @@ type VM struct {
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
-	watch     func(*Considered)
+	watch     watcher   // of tools without an Envoy
 
 	pools    map[policy.Key]*pool
 	gates    uint64             // changes to all pools that this worker knows of

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !wasip1
+
 package filter
 
 import (
@@ -22,13 +24,18 @@ type Considered struct {
 	Cost     policy.Cost
 }
 
+// A watcher is who is told.
+type watcher func(*Considered)
+
+func (w watcher) watches() bool { return w != nil }
+
 // Watch has f told what each request is decided on, before it is. Then all are counted exactly, as if they had asked why. It is
 // for tools that run the filter without Envoy.
 func (v *VM) Watch(f func(*Considered)) { v.watch = f }
 
 // tellWatch tells who watches.
 func (s *Stream) tellWatch(ask *asker, m *policy.Model, path *policy.Path, q *dialect.Request, c *policy.Cost) {
-	if s.vm.watch == nil {
+	if !s.vm.watch.watches() {
 		return
 	}
 	r := *q

@@ -30,6 +30,8 @@ type cli struct {
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
 	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
+	Enforce   enforceCmd   `cmd:"" help:"One switch for everything: on, shadow or off, on all Envoys at once."`
+	Grant     grantCmd     `cmd:"" help:"Raise a limit of a tenant for a time."`
 	Simulate  simulateCmd  `cmd:"" help:"Run an experiment or a scenario in virtual time, on the same code as the filter."`
 	Bootstrap bootstrapCmd `cmd:"" help:"Print what to put into an Envoy."`
 	Wasm      wasmCmd      `cmd:"" help:"Write the filter to standard output."`
