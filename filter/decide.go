@@ -77,6 +77,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
+		s.noteCaller(&ask)
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), &caller)
