@@ -29,6 +29,7 @@ type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Run the control plane alone."`
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
 	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
+	Replay    replayCmd    `cmd:"" help:"Say what a policy would have done with the requests of a log, and which limits would do."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
 	Enforce   enforceCmd   `cmd:"" help:"One switch for everything: on, shadow or off, on all Envoys at once."`
 	Grant     grantCmd     `cmd:"" help:"Raise a limit of a tenant for a time."`
