@@ -31,6 +31,7 @@ type cli struct {
 	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
 	Replay    replayCmd    `cmd:"" help:"Say what a policy would have done with the requests of a log, and which limits would do."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
+	Top       topCmd       `cmd:"" help:"Watch what is used of which limit."`
 	Enforce   enforceCmd   `cmd:"" help:"One switch for everything: on, shadow or off, on all Envoys at once."`
 	Grant     grantCmd     `cmd:"" help:"Raise a limit of a tenant for a time."`
 	Simulate  simulateCmd  `cmd:"" help:"Run an experiment or a scenario in virtual time, on the same code as the filter."`
