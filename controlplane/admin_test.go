@@ -90,6 +90,9 @@ func TestEnforce(t *testing.T) {
 	if p.served().Policy.Mode != policy.Off {
 		t.Error("the file has turned it on")
 	}
+	if want := `msg="policy changed" field=limits.tenant.named.rpd was=7 is=8`; strings.Count(p.log.String(), want) != 1 || strings.Count(p.log.String(), "policy changed") != 1 {
+		t.Errorf("no %s in\n%s", want, p.log)
+	}
 	if !strings.Contains(p.log.String(), "enforce to=shadow by=a") {
 		t.Errorf("log:\n%s", p.log)
 	}

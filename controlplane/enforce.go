@@ -91,9 +91,26 @@ type overrides struct {
 func (s *Server) adopt(ctx context.Context, r *policyfile.Result) {
 	s.over.mu.Lock()
 	defer s.over.mu.Unlock()
+	if was := s.over.file; was != nil {
+		s.tellChanges(policyfile.Diff(was, r))
+	}
 	s.over.file = r
 	if !s.apply(ctx) {
 		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
+	}
+}
+
+// maxTold bounds the changes of a policy that the log tells one by one.
+const maxTold = 50
+
+// tellChanges logs what a new policy says differently.
+func (s *Server) tellChanges(all []policyfile.Change) {
+	for i, c := range all {
+		if i == maxTold {
+			s.log.Info("policy changed", "more", len(all)-i)
+			return
+		}
+		s.log.Info("policy changed", "field", c.Path, "was", c.Was, "is", c.Is)
 	}
 }
 
