@@ -28,6 +28,7 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Run everything with a mock provider, send a burst and show who got what."`
 	Serve     serveCmd     `cmd:"" help:"Run the control plane alone."`
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
+	Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of policies, for editors."`
 	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
 	Replay    replayCmd    `cmd:"" help:"Say what a policy would have done with the requests of a log, and which limits would do."`
 	Estimate  estimateCmd  `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
