@@ -27,6 +27,7 @@ type cli struct {
 	Up        upCmd        `cmd:"" help:"Run control plane, Envoy and filter on this machine."`
 	Demo      demoCmd      `cmd:"" help:"Run everything with a mock provider, send a burst and show who got what."`
 	Serve     serveCmd     `cmd:"" help:"Run the control plane alone."`
+	Init      initCmd      `cmd:"" help:"Write a policy to begin with."`
 	Validate  validateCmd  `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
 	Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of policies, for editors."`
 	Explain   explainCmd   `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
