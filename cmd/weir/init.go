@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/policyfile"
@@ -130,7 +129,7 @@ func (c *initCmd) ask(s streams) error {
 		}
 	}
 	if tpm, err := amountOr(c.TPM, 30_000); err == nil && c.TenantTPM == "" {
-		c.TenantTPM, err = question("Tokens a minute for each tenant", grouped(max(tpm/5, 1)))
+		c.TenantTPM, err = question("Tokens a minute for each tenant", policyfile.Grouped(max(tpm/5, 1)))
 		return err
 	}
 	return nil
@@ -167,7 +166,7 @@ func (c *initCmd) text() (string, error) {
 	}
 	fmt.Fprintf(&b, "\n# Who may say who they are, in headers such as x-tenant and x-user. All others are told apart by their keys alone.\ntrust: [%s]\n", strings.Join(c.Trust, ", "))
 	fmt.Fprintf(&b, "\n# Keys are hashed with this before they name anybody. Keep it to yourself, and the same on all machines.\nsecret: %s\n", hex.EncodeToString(secret[:]))
-	fmt.Fprintf(&b, "\n# What each tenant and each user may use of it, whatever the provider. A quarter of a limit may come at once.\nlimits:\n  tenant:\n    default: {tpm: %s}\n    # acme: {tpm: %s}                    # one of them by name\n  user:\n    default: {in_flight: 8}              # calls that are open at once\n", grouped(tenant), grouped(min(tenant*2, 1_000_000_000_000)))
+	fmt.Fprintf(&b, "\n# What each tenant and each user may use of it, whatever the provider. A quarter of a limit may come at once.\nlimits:\n  tenant:\n    default: {tpm: %s}\n    # acme: {tpm: %s}                    # one of them by name\n  user:\n    default: {in_flight: 8}              # calls that are open at once\n", policyfile.Grouped(tenant), policyfile.Grouped(min(tenant*2, 1_000_000_000_000)))
 	b.WriteString("\n# classes:                               # who goes first when it gets tight; callers say x-priority: batch\n#   interactive: {share: 70%, on_limit: deny}\n#   batch: {share: 30%, on_limit: queue, wait: 30s}\n" +
 		"# prices: {\"gpt-4o*\": {input: 2.5, output: 10}}   # US dollars for a million tokens, for limits such as usd_per_day: 50\n")
 	if r, err := policyfile.Parse("policy.yaml", []byte(b.String())); err != nil {
@@ -208,9 +207,9 @@ func (s *start) text(rpm, tpm int64) string {
 	if s.dialect != "" {
 		text += "    dialect: " + s.dialect + "\n"
 	}
-	limits := "rpm: " + grouped(rpm)
+	limits := "rpm: " + policyfile.Grouped(rpm)
 	if s.dialect != "generic" {
-		limits += ", tpm: " + grouped(tpm)
+		limits += ", tpm: " + policyfile.Grouped(tpm)
 	}
 	if limits += s.more; s.window != "" {
 		limits += ", window: " + s.window
@@ -225,13 +224,4 @@ func amountOr(word string, otherwise int64) (int64, error) {
 	}
 	n, err := parseAmount(word)
 	return int64(n), err
-}
-
-// grouped writes a number as policies have it.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "_" + s[i:]
-	}
-	return s
 }

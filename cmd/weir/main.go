@@ -31,6 +31,7 @@ type cli struct {
 	Validate   validateCmd   `cmd:"" help:"Check a policy: every error with file, line, field and what to write instead."`
 	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of policies, for editors."`
 	Explain    explainCmd    `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
+	Learn      learnCmd      `cmd:"" help:"Show limits that providers tell of, and write them into the policy."`
 	Replay     replayCmd     `cmd:"" help:"Say what a policy would have done with the requests of a log, and which limits would do."`
 	Estimate   estimateCmd   `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
 	Top        topCmd        `cmd:"" help:"Watch what is used of which limit."`
