@@ -32,6 +32,8 @@ type cli struct {
 	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of policies, for editors."`
 	Explain    explainCmd    `cmd:"" help:"Say which limits a request meets, what it costs and why, and what becomes of it."`
 	Learn      learnCmd      `cmd:"" help:"Show limits that providers tell of, and write them into the policy."`
+	Canary     canaryCmd     `cmd:"" help:"Run a synthetic agent that says when what it meets shifts."`
+	Usage      usageCmd      `cmd:"" help:"Add up what was used, by day and tenant, from logs."`
 	Replay     replayCmd     `cmd:"" help:"Say what a policy would have done with the requests of a log, and which limits would do."`
 	Estimate   estimateCmd   `cmd:"" help:"Say what a request would cost in tokens, as one line of JSON."`
 	Top        topCmd        `cmd:"" help:"Watch what is used of which limit."`
