@@ -123,6 +123,7 @@ func (s *Stream) settle(complete bool) {
 	s.phase = settled
 	s.logged.charged = s.charge(complete)
 	s.heed()
+	s.noteAnswer(s.heard)
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.logged.charged)
 }
 

@@ -114,11 +114,13 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	d := s.reserve(now, &path, model, &q, cost)
 	s.noteShadow(&d)
 	if d.Verdict == policy.Deny {
-		if s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
+		if len(s.vm.ledger.Lacks()) > 0 || s.class.OnLimit == policy.OnLimitQueue && mayWait(d.Refusal.Reason) {
 			w := s.waits(path, cost, q, caller)
+			w.lack(now, s.vm)
 			w.refusal = d.Refusal
 			return s.stand(now, model, w)
 		}
+		s.offer(now, &path, &cost, true)
 		return s.deny(&d.Refusal, &caller)
 	}
 	s.vm.countAdmitted()
@@ -159,6 +161,7 @@ func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
 // turnDown counts a refusal for a limit, and answers with it.
 func (s *Stream) turnDown(r *policy.Refusal, detail string) Action {
 	s.vm.countDenied(metricRequests, r)
+	s.noteDenied(r)
 	return s.reply(r, detail)
 }
 
@@ -217,6 +220,8 @@ func (s *Stream) isRetry() bool {
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
+	s.offer(s.vm.host.Now(), s.reservation.Path(), &s.reservation.Cost, false)
+	s.rates = s.vm.rates
 	s.issueTicket()
 	s.rewrite()
 	return s.admit(sent)

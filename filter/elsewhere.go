@@ -85,6 +85,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	s.rating, s.lesson = p.Rating(q.Model), lesson{}
 	s.prepare(q.Model, c.Tenant)
 	s.calibrate(now, &q)
+	s.offered = false
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	s.noteShadow(&d)
 	return q, d.Verdict == policy.Admit

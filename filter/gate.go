@@ -259,5 +259,5 @@ func (v *VM) adaptGates(now int64) {
 
 // mayWait says whether a refusal is one that is over some time.
 func mayWait(r policy.Reason) bool {
-	return r == policy.LimitExceeded || r == policy.QuotaExhausted || r == policy.ProviderCooling
+	return r == policy.LimitExceeded || r == policy.QuotaExhausted || r == policy.ProviderCooling || r == policy.NoShare
 }

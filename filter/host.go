@@ -38,6 +38,10 @@ type Host interface {
 	SetProperty(name, value string) // of the stream, for Envoy's access log: wasm.NAME of its filter state
 	Reply(status int, headers [][2]string, body []byte)
 
+	// Post sends a body to a path of a cluster. answer is called once, later: with status 0 if none came in time. false: the
+	// cluster is not there, and answer is not called.
+	Post(cluster, path, contentType string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool
+
 	Add(m *Metric, n int64) // adds to a counter; n is above 0
 	Log(level Level, message string)
 }

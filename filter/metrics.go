@@ -26,6 +26,7 @@ type metrics struct {
 	input    [dialect.NumHows][2]*Metric // tokens as counted, and as the provider counts
 	refusals [feedback.NumClasses]*Metric
 	retries  *Metric
+	reports  [2]*Metric // that were taken, or failed
 }
 
 // flush tells the host what was counted.
@@ -51,6 +52,7 @@ type decisionKey struct {
 const (
 	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
 	metricQueued   = "weir_queued_total"
+	metricReports  = "weir_fleet_reports_total"     // result
 	metricFanouts  = "weir_fanouts_total"           // decision, reason
 	metricBranches = "weir_branches_total"          // source
 	metricShadow   = "weir_shadow_denials_total"    // the same, for limits in shadow mode
@@ -100,6 +102,15 @@ func (v *VM) countRetry() {
 		v.metrics.retries = v.newMetric(metricRetries)
 	}
 	v.metrics.retries.pending++
+}
+
+// countReport counts a report to the fleet's controller.
+func (v *VM) countReport(status int) {
+	if status/100 == 2 {
+		v.count(&v.metrics.reports[0], metricReports, "result", "taken")
+	} else {
+		v.count(&v.metrics.reports[1], metricReports, "result", "failed")
+	}
 }
 
 // newMetric is not inlined: it would be in all that counts, and runs once for each metric.

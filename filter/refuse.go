@@ -40,7 +40,7 @@ func retryAfter(r *policy.Refusal) time.Duration {
 	case policy.LimitExceeded, policy.QuotaExhausted, policy.QueueFull, policy.QueueTimeout, policy.ProviderCooling:
 		spread := max(r.Wait/5, time.Second)
 		return r.Wait + time.Duration(rand.Int64N(int64(spread)))
-	case policy.CASContention, policy.Internal:
+	case policy.CASContention, policy.Internal, policy.NoShare:
 		return time.Second
 	}
 	return 0

@@ -49,6 +49,10 @@ type Stream struct {
 	lesson      lesson
 	status      int
 
+	offered bool                        // it has been counted what it asks for
+	buckets [policy.NumTiers]policy.Key // of which tiers
+	rates   uint64                      // of providers, that were in force when it was sent
+
 	pool        *pool            // of the model
 	heard       feedback.Verdict // on the answer's headers
 	refusal     [][2]string      // headers of an answer that refuses

@@ -40,9 +40,12 @@ func (v *VM) turns(now int64, p *Plugin) {
 
 // tickAt makes the plugin's next tick come at that time, if it is before the usual one.
 func (p *Plugin) tickAt(wake int64) {
-	d := TickEvery
+	d, now := TickEvery, p.vm.host.Now()
+	if now < p.vm.eager {
+		d = eagerTick
+	}
 	if wake != queue.Never {
-		left := time.Duration(wake - p.vm.host.Now())
+		left := time.Duration(wake - now)
 		d = min(d, max((left+time.Millisecond-1)/time.Millisecond, 1)*time.Millisecond)
 	}
 	if d != p.period {
@@ -93,7 +96,8 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 	}
 	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
-	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
+	lacks := w.lack(now, v)
+	if d.Verdict == policy.Deny && (hopeless(d.Refusal.Reason) || w.held && !lacks && w.refusal.Reason != policy.None) {
 		v.enter(s.id)
 		s.leave()
 		w.waited(now - e.Arrived)
@@ -114,8 +118,11 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 		return queue.Sent()
 	}
 	w.refusal, l.last = d.Refusal, d.Refusal
+	if lacks && d.Refusal.Tier != policy.TierProvider { // it comes when it comes, and whoever waits behind may lack nothing
+		return queue.SkipAlone(now + int64(eagerTick))
+	}
 	until := now + min(max(int64(d.Refusal.Wait), int64(time.Millisecond)), int64(time.Minute))
-	if d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
+	if lacks || d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
 	switch t := d.Refusal.Tier; {
@@ -143,6 +150,10 @@ func (l *line) timeout(w *waiter, e *queue.Entry) queue.Answer {
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)
 	v.enter(w.stream.id)
-	w.stream.deny(w.because(queue.QueueTimeout), &w.caller)
+	outcome := queue.QueueTimeout
+	if w.held {
+		outcome = queue.Queued // it is refused for the limit
+	}
+	w.stream.deny(w.because(outcome), &w.caller)
 	return queue.Sent()
 }

@@ -34,6 +34,13 @@ type VM struct {
 	fields    fields    // of the last log line: its memory is used again
 	watch     watcher   // of tools without an Envoy
 
+	offers    map[bucketKey]*offer // of buckets that a fleet shares
+	member    *member              // nil: another worker is it
+	tryMember int64                // when this one tries to be
+	eager     int64                // until then ticks come soon
+	epochs    map[string]uint32    // of providers' rates, by quota
+	rates     uint64               // counts their changes
+
 	pools    map[policy.Key]*pool
 	gates    uint64             // changes to all pools that this worker knows of
 	attempts bool               // this VM counts Envoy's attempts
@@ -48,6 +55,7 @@ func NewVM(h Host) *VM {
 		learner: policy.NewLearner(h),
 		metrics: metrics{denied: map[decisionKey]*Metric{}},
 		waiters: map[uint64]*waiter{},
+		offers:  map[bucketKey]*offer{},
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},
 	}
@@ -68,6 +76,7 @@ func (v *VM) Tick(p *Plugin) {
 	now := v.host.Now()
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
+	v.tickMember(now, p)
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
@@ -89,6 +98,7 @@ func (v *VM) InFlight() int64 { return v.ledger.InFlight() }
 type Plugin struct {
 	vm        *VM
 	policy    *policy.Policy
+	version   string // of the policy
 	providers map[*policy.Provider]dialect.Dialect
 	id        uint32        // the host's
 	period    time.Duration // of its ticks

@@ -3,9 +3,7 @@
 package filter
 
 import (
-	"math"
 	"slices"
-	"time"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
@@ -49,6 +47,8 @@ type waiter struct {
 	caller  policy.Caller
 	refusal policy.Refusal // the last one
 	asks    bool           // it is to be told how long it waited
+	lacks   []lack         // that only the fleet's controller can give
+	held    bool           // for nothing but that, if at all: its class does not wait
 }
 
 // line gives the line for a pool; create says whether to make it.
@@ -103,10 +103,13 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		return s.deny(&w.refusal, &w.caller)
 	}
 	w.stream, w.line, w.asks = s, l, s.asksWhy()
-	patience := time.Duration(math.MaxInt64 / 2)
-	expected := int64(0)
-	if class.OnLimit == policy.OnLimitQueue {
-		patience, expected = s.patience(class.Wait), int64(w.refusal.Wait)
+	patience, expected := shareHold, int64(0)
+	w.held = class.OnLimit != policy.OnLimitQueue
+	if !w.held {
+		patience = s.patience(class.Wait)
+		if len(w.lacks) == 0 {
+			expected = int64(w.refusal.Wait)
+		}
 	}
 	v := s.vm
 	v.lastID++
@@ -120,7 +123,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		return s.held()
 	}
 	if outcome != queue.Queued {
-		if class.OnLimit != policy.OnLimitQueue && w.refusal.Reason != policy.None {
+		if w.held && w.refusal.Reason != policy.None {
 			outcome = queue.Queued // it would not have waited: the limit refuses it, not the queue
 		}
 		return s.deny(w.because(outcome), &w.caller)
@@ -136,17 +139,18 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		s.plugin.tickAt(l.wake)
 	}
 	v.turning = nil
-	stays := class.OnLimit == policy.OnLimitQueue
-	if s.phase == waiting && !stays {
+	if s.phase == waiting && w.held && len(w.lacks) == 0 {
 		s.leave()
 	}
 	l.tell(now) // of those that stay
 	if s.phase != waiting {
 		return s.held()
 	}
-	if !stays {
+	if s.waiter == nil {
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
+	s.offer(now, &w.path, &w.cost, true)
+	v.tellOffers(now)
 	v.countQueued()
 	return s.held()
 }

@@ -57,9 +57,9 @@ func (b *bucket) settle(at, now, reserved, actual int64, r *rate) {
 	b.lower(at, was-is)
 }
 
-// capDebt bounds debt to one window: what was overspent beyond is forgiven, for a bucket that owes hours helps nobody.
+// capDebt bounds debt to what refills in one window: what was overspent beyond is forgiven, for a bucket that owes hours helps nobody.
 func (b *bucket) capDebt(now int64, r *rate) {
-	b.full = min(b.full, satAdd(satAdd(now, r.tolerance), r.window))
+	b.full = min(b.full, satAdd(satAdd(now, r.tolerance), r.most))
 }
 
 // level is what may be taken at once, in units; below zero it is debt.

@@ -57,6 +57,14 @@ func (c *counter) wait(now, n int64, r *rate) int64 {
 	return max(c.closes-now, 1)
 }
 
+// left is the time in ns until the window ends.
+func (c *counter) left(now int64, r *rate) int64 {
+	if c.closes == 0 {
+		return r.window
+	}
+	return max(c.closes-now, 1)
+}
+
 // take counts n units at the time at.
 func (c *counter) take(at, n int64, k WindowKind, r *rate) {
 	if k == Stock && c.closes == 0 {

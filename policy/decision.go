@@ -41,6 +41,7 @@ const (
 	QueueTimeout                // it has waited as long as it may, or would have to wait longer
 	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
 	ProviderCooling             // the provider has asked to be left alone for a time
+	NoShare                     // this Envoy has no part of a limit that a fleet shares
 	numReasons
 )
 
@@ -65,6 +66,7 @@ var reasons = [numReasons]struct {
 	RetryBudgetExhausted: {"retry_budget_exhausted", 429},
 	ProviderCooling:      {"provider_cooling", 429},
 	FanoutRefused:        {"fanout_refused", 429},
+	NoShare:              {"no_share", 429},
 }
 
 func (r Reason) String() string {

@@ -113,6 +113,19 @@ func (p *Policy) Entries() (all []Entry) {
 	return all
 }
 
+// EntryKey names an entry of the policy's limits, such as default or acme: what a controller looks the limit up by where the key
+// does not tell, for it knows a user only by that.
+func EntryKey(h Hasher, t Tier, entry string) Key { return h.Key(t, "entry", entry) }
+
+// share has all limits of the fleet's scope be held by shares.
+func (p *Policy) share() {
+	for _, e := range p.Entries() {
+		if e.Limit.Scope == FleetWide && e.Limit.Mode != Off {
+			e.Limit.share(EntryKey(p.Hasher, e.Tier, e.Name))
+		}
+	}
+}
+
 // userKey is the key that an entry tenant/user is for; one that names no tenant is for many.
 func (p *Policy) userKey(name string) Key {
 	for i := range len(name) {

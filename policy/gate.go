@@ -85,11 +85,15 @@ func (l *Limit) slow(rate Share) *Limit {
 		}
 		meters = append(meters, m)
 	}
-	return NewLimit(l.Mode, l.InFlight, meters...)
+	slow := NewLimit(l.Mode, l.InFlight, meters...)
+	slow.shared, slow.entry = l.shared, l.entry
+	return slow
 }
 
 // adapts says whether a meter is one whose rate may be cut.
-func (m *Meter) adapts() bool { return m.paced && !m.counted() && m.Window() < quotaWindow }
+func (m *Meter) adapts() bool {
+	return m.paced && !m.shared && !m.counted() && m.Window() < quotaWindow
+}
 
 // Adapts says whether the limit has a rate that may be cut.
 func (l *Limit) Adapts() bool {

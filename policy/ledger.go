@@ -20,6 +20,8 @@ type Ledger struct {
 	later     []settlement // until the next Flush
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
+	lacks []Lack
+
 	fanouts    []openFanout
 	nextFanout int // that is looked after
 
@@ -97,6 +99,7 @@ func (r *Reservation) Path() *Path { return &r.path }
 // that does not go back. It fills res if it admits.
 func (l *Ledger) Reserve(now int64, path *Path, cost Cost, res *Reservation) Decision {
 	var d Decision
+	l.lacks = l.lacks[:0]
 	for i := range path.Len {
 		l.load(now, &path.Steps[i], &l.loads[i])
 		l.check(now, &path.Steps[i], &l.loads[i], &cost, path.Shadow, &d)
@@ -182,6 +185,9 @@ func (l *Ledger) check(now int64, s *Step, r *loaded, cost *Cost, shadow bool, d
 	for i := range s.Limit.Meters {
 		m := &r.meters[i]
 		if wait := m.wait(now, cost.In(m.unit())); wait > 0 {
+			if m.shared() {
+				l.noteLack(now, s, m, cost)
+			}
 			d.refuse(refusalOf(now, s.Tier, m, cost, wait), shadow || s.Limit.Mode == Shadow)
 		}
 	}
@@ -210,7 +216,12 @@ func refusalOf(now int64, t Tier, m *meterState, cost *Cost, wait int64) Refusal
 		Tier: t, Dimension: m.dimension(), Limit: m.rate.limit, Window: time.Duration(m.rate.window), Burst: m.rate.burst,
 		Need: cost.In(m.unit()), Remaining: m.remaining(now), Wait: time.Duration(wait),
 	}
-	f.Reason = f.reason(m.kind(), wait == forever)
+	if m.shared() {
+		f.Limit = m.share.whole
+	}
+	if f.Reason = f.reason(m.kind(), wait == forever); wait < forever && m.shared() && m.noShare(now, f.Need) {
+		f.Reason = NoShare
+	}
 	return f
 }
 

@@ -2,6 +2,8 @@
 
 package policy
 
+import "slices"
+
 // A Limit is what one key of a tier is held to: any number of meters, and calls in flight. Made by [NewLimit].
 type Limit struct {
 	Meters   []Meter
@@ -11,6 +13,9 @@ type Limit struct {
 
 	print    uint64 // tells different meters apart
 	relieved bool   // a request tree's that goes on with smaller models when its retries are spent
+
+	entry  Key  // of the policy, see [EntryKey]
+	shared bool // over a fleet, by shares
 
 	rolls bool // has meters whose windows begin and end by the clock
 }
@@ -31,6 +36,23 @@ func NewLimit(mode Mode, inFlight int64, meters ...Meter) *Limit {
 	l.print = max(h, 1)
 	return l
 }
+
+// share makes the limit one of a fleet's.
+func (l *Limit) share(entry Key) {
+	meters := slices.Clone(l.Meters)
+	for i := range meters {
+		meters[i].shared = true
+	}
+	was := *l
+	*l = *NewLimit(l.Mode, l.InFlight, meters...)
+	l.Scope, l.relieved, l.shared, l.entry = was.Scope, was.relieved, true, entry
+}
+
+// Entry names the entry of the policy that the limit comes from.
+func (l *Limit) Entry() Key { return l.entry }
+
+// Shared says whether an Envoy has only what it is granted of the limit.
+func (l *Limit) Shared() bool { return l.shared }
 
 // meter is the index of the meter that goes on with the state of that id; -1 if there is none.
 func (l *Limit) meter(id uint64) int {
@@ -57,6 +79,6 @@ func (l *Limit) Scale(share Share) *Limit {
 		inFlight = part(inFlight)
 	}
 	scaled := NewLimit(l.Mode, inFlight, meters...)
-	scaled.Scope = l.Scope
+	scaled.Scope, scaled.shared = l.Scope, l.shared
 	return scaled
 }

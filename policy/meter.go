@@ -16,6 +16,7 @@ type Meter struct {
 	shape    ringShape
 	sub      uint8 // which of several windows of the same dimension
 	paced    bool  // a bucket spreads what its window admits
+	shared   bool  // over a fleet
 	calendar *Calendar
 }
 
@@ -111,11 +112,12 @@ func (m Meter) Burst() int64 { return m.rate.burst }
 func (m Meter) ringed() bool  { return m.Kind == Sliding }
 func (m Meter) counted() bool { return m.Kind == Fixed || m.Kind == Stock }
 
-// The parts of an id: the dimension, the kind of window, which of several windows, and whether it is paced.
+// The parts of an id: the dimension, the kind of window, which of several windows, whether it is paced, and whether a fleet shares it.
 const (
-	idKind  = 8
-	idSub   = 16
-	idPaced = 24
+	idKind   = 8
+	idSub    = 16
+	idPaced  = 24
+	idShared = 25
 
 	// sameMeter is the part that says which of a key's meters it is: its window may change, and it goes on counting.
 	sameMeter = 0xff00ff
@@ -125,6 +127,9 @@ func (m Meter) id() uint64 {
 	id := uint64(m.Dimension) | uint64(m.Kind)<<idKind | uint64(m.sub)<<idSub
 	if m.paced {
 		id |= 1 << idPaced
+	}
+	if m.shared {
+		id |= 1 << idShared
 	}
 	return id
 }

@@ -12,6 +12,7 @@ type meterState struct {
 	seen    int64 // ns: when a limit last had this meter
 	bucket  bucket
 	counter counter
+	share   share // of a fleet's
 	ring    ring
 }
 
@@ -31,6 +32,10 @@ func (s *meterState) paced() bool { return s.id>>idPaced&1 != 0 }
 func (s *meterState) wait(now, n int64) (w int64) {
 	if n <= 0 { // what costs nothing here is not held up here
 		return 0
+	}
+	if s.shared() {
+		w, _ = s.shareWait(now, n)
+		return w
 	}
 	if n > s.rate.limit {
 		return forever
@@ -52,7 +57,9 @@ func (s *meterState) take(at, n int64) {
 	if n <= 0 {
 		return
 	}
-	if s.paced() {
+	if s.shared() {
+		s.takeShare(at, n)
+	} else if s.paced() {
 		s.bucket.take(at, n, &s.rate)
 	}
 	switch s.kind() {
@@ -68,7 +75,9 @@ func (s *meterState) settle(at, now, reserved, actual int64) {
 	if reserved == actual {
 		return
 	}
-	if s.paced() {
+	if s.shared() {
+		s.settleShare(at, now, reserved, actual)
+	} else if s.paced() {
 		s.bucket.settle(at, now, reserved, actual, &s.rate)
 	}
 	if at < s.born { // taken from another window: a refund is not this one's to give
@@ -88,7 +97,12 @@ func (s *meterState) remaining(now int64) int64 { return min(s.level(now), s.roo
 
 // level is what the bucket has.
 func (s *meterState) level(now int64) int64 {
-	if !s.paced() {
+	switch {
+	case s.share.mode == lent, s.share.mode == drawn:
+		return s.share.have(now)
+	case s.shared() && s.share.closed > 0:
+		return min(s.bucket.level(s.share.closed, &s.rate), 0)
+	case !s.paced():
 		return s.rate.burst
 	}
 	return s.bucket.level(now, &s.rate)
@@ -106,10 +120,31 @@ func (s *meterState) room(now int64) int64 {
 	return s.rate.limit
 }
 
+// counts is what the window has counted.
+func (s *meterState) counts(now int64) int64 {
+	switch s.kind() {
+	case Sliding:
+		s.ring.advance(now, &s.shape)
+		return max(s.ring.sum*s.shape.grain, 0)
+	case Fixed, Stock:
+		return max(s.counter.used, 0)
+	}
+	return 0
+}
+
 // spare is how many units may be taken and still leave seven eighths of bucket and window. So much at most is held back from
 // others by reservations that are larger than they need to be.
 func (s *meterState) spare(now int64) int64 {
-	return min(s.level(now)-(s.rate.burst-s.rate.burst/8), s.room(now)-(s.rate.limit-s.rate.limit/8))
+	level, room, limit := s.level(now), s.room(now), s.rate.limit
+	switch {
+	case s.share.mode == lent:
+		return 0
+	case s.share.mode == drawn:
+		return min(level/8, room-(limit-limit/8))
+	case s.ringed():
+		limit = s.shape.limit * s.shape.grain
+	}
+	return min(level-(s.rate.burst-s.rate.burst/8), room-(limit-limit/8))
 }
 
 // asked says whether a limit has had this meter within the last window.
@@ -117,20 +152,34 @@ func (s *meterState) asked(now int64) bool { return now-s.seen < s.rate.window }
 
 // idle says whether the meter is as good as new.
 func (s *meterState) idle(now int64) bool {
-	if s.paced() && s.bucket.full > now {
+	switch {
+	case s.shared() && s.share.mode != unshared && s.share.lease.Until > now:
+		return false // it would be given up
+	case s.share.closed > 0:
+		if s.bucket.level(s.share.closed, &s.rate) < 0 {
+			return false
+		}
+	case s.paced() && s.bucket.full > now:
 		return false
 	}
 	if s.counted() {
 		return s.counter.used == 0 || s.counter.closes <= now && s.counter.carry == 0
 	}
-	return s.room(now) >= s.rate.limit
+	if s.ringed() {
+		s.ring.advance(now, &s.shape)
+		return s.ring.sum <= 0
+	}
+	return true
 }
 
 // roll lets windows begin and end that do so by the clock; wall is what the wall clock is ahead of now.
 func (s *meterState) roll(now, wall int64, m Meter) {
 	switch m.Kind {
 	case Fixed:
-		s.counter.roll(now, wall, m)
+		was := s.counter.until
+		if s.counter.roll(now, wall, m); s.shared() && s.counter.until != was {
+			s.share = share{mode: drawn, whole: s.share.whole, used: s.counter.used}
+		}
 	case Stock:
 		s.counter.expire(now)
 	}
@@ -139,10 +188,17 @@ func (s *meterState) roll(now, wall int64, m Meter) {
 // fit brings the state in line with the meter as the policy has it now, without minting anything. The new rate counts from
 // since on: when the policy came into force, or when the bucket was last used by another.
 func (s *meterState) fit(now, since int64, m Meter) {
+	if s.shared() && m.shared && s.kind() == m.Kind && s.rate.window == m.rate.window {
+		s.fitShare(now, m)
+		return
+	}
 	if s.id == m.id() && s.rate == m.rate && s.shape == m.shape {
 		return
 	}
-	used := max(s.rate.limit-s.room(now), 0) // by the old window
+	if s.share.closed > 0 { // what it owes it owes from now on
+		s.bucket.full, since = satAdd(s.bucket.full, max(now-s.share.closed, 0)), now
+	}
+	used := s.counts(now) // by the old window
 	if !m.paced {
 		used = max(used, s.rate.burst-s.level(now)) // by the old bucket, which nobody is going to ask
 	}
@@ -161,7 +217,11 @@ func (s *meterState) fit(now, since int64, m Meter) {
 		s.ring.refit(now, &s.shape, &m.shape)
 		s.born = now
 	}
-	s.id, s.rate, s.shape = m.id(), m.rate, m.shape
+	s.id, s.rate, s.shape, s.share = m.id(), m.rate, m.shape, share{spent: s.share.spent}
+	if m.shared {
+		s.share.whole = m.rate.limit
+		s.strip(now)
+	}
 }
 
 // book counts in a new window of m what the old one had counted. A continuous window knows only what its bucket lacks, which
@@ -180,5 +240,10 @@ func (s *meterState) book(now, used int64, m Meter) {
 }
 
 func newMeterState(now int64, m Meter) meterState {
-	return meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: newRing(now, &m.shape)}
+	s := meterState{id: m.id(), rate: m.rate, shape: m.shape, born: now, seen: now, ring: newRing(now, &m.shape)}
+	if m.shared {
+		s.share.whole = m.rate.limit
+		s.strip(now)
+	}
+	return s
 }

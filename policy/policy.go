@@ -25,6 +25,7 @@ type Policy struct {
 	Explain   bool // callers may ask why: explain.header
 	Log       Log
 	Fleet     FleetTerms
+	Shared    bool  // limits of the fleet's scope are held by shares
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 	Fanout    FanoutBounds
 	Hints     HintsSpec

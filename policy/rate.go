@@ -18,6 +18,8 @@ type rate struct {
 	// rate algorithm, ITU-T I.371): a burst's worth, rounded up.
 	tolerance int64
 
+	most int64 // ns that it may owe: the window's
+
 	// each is the cost of one unit, where it is a whole number of ns: it saves a division. Else 0.
 	each int64
 }
@@ -41,7 +43,7 @@ func (r *rate) cost(n int64) int64 {
 }
 
 func newRate(limit, window, burst int64) rate {
-	r := rate{limit: limit, window: window, burst: burst}
+	r := rate{limit: limit, window: window, burst: burst, most: window}
 	if window%limit == 0 {
 		r.each = window / limit
 	}

@@ -35,7 +35,7 @@ type holder struct {
 }
 
 const (
-	recordLayout = 0x77650006 // changes with every change of the structs
+	recordLayout = 0x77650007 // changes with every change of the structs
 
 	headerSize = int(unsafe.Sizeof(header{}))
 	meterSize  = int(unsafe.Sizeof(meterState{}))
@@ -102,6 +102,13 @@ func (r *record) init(now int64, key uint64, l *Limit) {
 	r.ownMeters, r.limit = r.numMeters, l.print
 }
 
+// strip takes away what a fleet has granted: another record of the key has it, or may get it.
+func (r *record) strip() {
+	for i := range r.meters {
+		r.meters[i].strip(r.clock)
+	}
+}
+
 // fit brings r in line with the limit as the policy has it since some time: the limit's meters come first. Meters that the
 // limit does not have stay behind them, and are charged like the others, until nobody has asked for them for their window:
 // a request that began under another policy, or a stranger in the same overflow record, must not wipe them out. spare is
@@ -114,6 +121,11 @@ func (r *record) fit(now, wall, since int64, l *Limit, spare *record) {
 	if l.rolls {
 		for i, m := range l.Meters {
 			r.meters[i].roll(now, wall, m)
+		}
+	}
+	if l.shared {
+		for i := range l.Meters {
+			r.meters[i].lapse(now, r.clock)
 		}
 	}
 }
@@ -190,6 +202,11 @@ func (r *record) rewind(now int64) {
 		m.ring.refit(now, &m.shape, &m.shape)
 		m.counter.opened -= lead
 		m.counter.closes -= lead
+		m.share.lease.Until -= lead
+		m.share.lease.FloorUntil -= lead
+		if m.share.closed > 0 {
+			m.share.closed = max(m.share.closed-lead, 1)
+		}
 		m.born, m.seen = now, now
 	}
 	for i := range r.holders {

@@ -58,6 +58,7 @@ func (r *record) takeOver(o *loaded, spare *record) {
 	copy(spare.holders, r.holders)
 	spare.state, spare.clock, spare.ownMeters, spare.limit = r.state, o.clock, o.ownMeters, o.limit
 	*r, *spare = *spare, *r
+	r.strip()
 }
 
 // adopt counts the calls in flight that other VMs have said of the record that o has, until their lease ends: they renew it there
@@ -76,4 +77,5 @@ func (r *record) count(o *loaded) {
 	r.reset(key, len(o.meters), holders)
 	copy(r.meters, o.meters)
 	r.clock, r.ownMeters, r.limit = o.clock, o.ownMeters, o.limit
+	r.strip()
 }

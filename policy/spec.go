@@ -232,4 +232,8 @@ type FleetSpec struct {
 	MaxEnvoys Count     `json:"max_envoys,omitempty" weir:"later"`
 	Forget    Duration  `json:"forget,omitempty" weir:"later"`
 	Jitter    *Duration `json:"jitter,omitempty"`
+
+	// Shares says that limits of the fleet's scope are held by shares that a control plane grants. `weir serve` and `weir bootstrap`
+	// say it; without it each Envoy has each limit for itself.
+	Shares bool `json:"shares,omitempty"`
 }

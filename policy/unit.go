@@ -18,6 +18,9 @@ const (
 	numTiers
 )
 
+// NumTiers is how many there are.
+const NumTiers = int(numTiers)
+
 var tierNames = [numTiers]string{"tool", "tree", "user", "tenant", "environment", "provider"}
 
 func (t Tier) String() string { return nameOf(tierNames[:], t) }

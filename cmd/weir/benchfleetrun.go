@@ -65,7 +65,7 @@ func (b *fleetBench) node(i int, p *policy.Policy, client *http.Client) *benchNo
 			meter := &entry.Limit.Meters[m]
 			name := fleet.Name{
 				Tier: entry.Tier, Dimension: meter.Dimension, Key: entry.Key, Window: meter.Window().Milliseconds(),
-				Entry: fleet.EntryKey(p.Hasher, entry.Tier, entry.Name),
+				Entry: policy.EntryKey(p.Hasher, entry.Tier, entry.Name),
 			}
 			memory := int64(0)
 			if meter.Kind == policy.Sliding {

@@ -207,7 +207,7 @@ func TestOnlyWhatThePolicyShares(t *testing.T) {
 	})
 	name := func(entry string, key policy.Key) fleet.Name {
 		return fleet.Name{
-			Tier: policy.TierTenant, Dimension: policy.TPM, Key: key, Entry: fleet.EntryKey(b.policy.Hasher, policy.TierTenant, entry), Window: 60_000,
+			Tier: policy.TierTenant, Dimension: policy.TPM, Key: key, Entry: policy.EntryKey(b.policy.Hasher, policy.TierTenant, entry), Window: 60_000,
 		}
 	}
 	acme, local := b.policy.Hasher.Key(policy.TierTenant, "acme"), b.policy.Hasher.Key(policy.TierTenant, "local")

@@ -30,7 +30,7 @@ func newDirectory(p *policy.Policy, spec *policy.Spec) *directory {
 		if e.Key != 0 {
 			d.byKey[keyOf{e.Tier, e.Key}] = e
 		} else {
-			d.byEntry[keyOf{e.Tier, fleet.EntryKey(p.Hasher, e.Tier, e.Name)}] = e
+			d.byEntry[keyOf{e.Tier, policy.EntryKey(p.Hasher, e.Tier, e.Name)}] = e
 		}
 	}
 	return d

@@ -81,7 +81,7 @@ func nameOf(p *policy.Policy, tier policy.Tier, entry string, key policy.Key, d 
 		}
 		for i := range e.Limit.Meters {
 			if m = &e.Limit.Meters[i]; m.Dimension == d {
-				n = fleet.Name{Tier: tier, Dimension: d, Key: key, Entry: fleet.EntryKey(p.Hasher, tier, entry), Window: m.Window().Milliseconds()}
+				n = fleet.Name{Tier: tier, Dimension: d, Key: key, Entry: policy.EntryKey(p.Hasher, tier, entry), Window: m.Window().Milliseconds()}
 				if e.Key != 0 {
 					n.Key = e.Key
 				}

@@ -195,6 +195,17 @@ func (x *Exchange) property(path ...string) string {
 	return cmp.Or(x.properties[name], x.state[name])
 }
 
+// property is that of the stream whose callback is running, or of Envoy.
+func (w *Worker) property(path ...string) string {
+	switch {
+	case strings.Join(path, ".") == "xds.node.id":
+		return w.process.Node
+	case w.current == nil:
+		return ""
+	}
+	return w.current.property(path...)
+}
+
 func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, name) }
 
 func (x *Exchange) setRequest(name, value string) {

@@ -42,6 +42,8 @@ func (c nativeAttempt) requestHeaders(int) bool  { return c.a.RequestHeaders() !
 func (c nativeAttempt) responseHeaders(int) bool { return c.a.ResponseHeaders() != filter.Continue }
 func (c nativeAttempt) done()                    {}
 
+func (n *native) takeShares(document []byte) error { return n.vm.TakeShares(document) }
+
 func (n *native) tick() {
 	if n.plugin != nil {
 		n.vm.Tick(n.plugin)
@@ -129,7 +131,12 @@ func (h nativeHost) Enter(stream uint32)   { h.w.enter(stream) }
 func (h nativeHost) Resume()               { h.w.current.pass(false) }
 func (h nativeHost) SetTick(time.Duration) {}
 
-func (h nativeHost) Property(path ...string) string { return h.w.current.property(path...) }
+func (h nativeHost) Post(_, path, _ string, body []byte, _ time.Duration, answer func(status int, body []byte)) bool {
+	h.w.post(path, slices.Clone(body), answer)
+	return true
+}
+
+func (h nativeHost) Property(path ...string) string { return h.w.property(path...) }
 
 func (h nativeHost) SetProperty(name, value string) { h.w.current.setProperty(name, value) }
 

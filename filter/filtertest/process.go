@@ -26,6 +26,13 @@ type Process struct {
 
 	Ticking int // which worker does, during Sleep
 
+	// Node is what Envoy calls itself. Control answers what the filter posts, at the next tick; nil: nobody is there.
+	Node    string
+	Control func(path string, body []byte) (status int, answer []byte)
+	Posts   int
+
+	posted []func() // what is to be answered
+
 	workers []*Worker
 }
 
@@ -88,7 +95,40 @@ func (p *Process) Sleep(d time.Duration) {
 	}
 }
 
+// TakeShares gives all workers a document of a fleet's controller.
+func (p *Process) TakeShares(document []byte) error {
+	for i, w := range p.workers {
+		if w.Dead {
+			continue
+		}
+		if err := w.vm.takeShares(document); err != nil {
+			return fmt.Errorf("worker %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// post has the controller answer what a worker's filter has posted.
+func (w *Worker) post(path string, body []byte, answer func(status int, body []byte)) {
+	p := w.process
+	p.Posts++
+	p.posted = append(p.posted, func() {
+		status, b := 0, []byte(nil)
+		if p.Control != nil {
+			status, b = p.Control(path, body)
+		}
+		if !w.Dead {
+			answer(status, b)
+		}
+	})
+}
+
 func (p *Process) tick() {
+	posted := p.posted
+	p.posted = nil
+	for _, answer := range posted {
+		answer()
+	}
 	for i, w := range p.workers {
 		if p.Ticking = i; !w.Dead {
 			w.vm.tick()
@@ -120,7 +160,22 @@ type Worker struct {
 	process *Process
 	vm      vm
 	current *Exchange // whose callback is running
+
+	answered struct { // to a post
+		status int
+		body   []byte
+	}
 	streams map[uint32]*Exchange
+}
+
+// Reload gives a worker whose VM has trapped a new one, as Envoy does with the next stream.
+func (w *Worker) Reload(policy []byte) error {
+	n := newNative(w)
+	if err := n.configure(policy); err != nil {
+		return err
+	}
+	w.vm, w.Dead, w.current = n, false, nil
+	return nil
 }
 
 // firstStream is the id of the first stream where the filter runs natively.
@@ -156,6 +211,7 @@ type vm interface {
 	configure(policy []byte) error
 	configureAttempts() error
 	attempt(x *Exchange) attemptCallbacks
+	takeShares(document []byte) error
 	open(x *Exchange) callbacks
 	tick()
 	close()

@@ -48,6 +48,7 @@ type wasmVM struct {
 	attempts uint64 // context of the filter in the cluster
 	next     uint64
 	config   []byte
+	posts    uint64
 }
 
 func (m *Module) start(w *Worker) (*wasmVM, error) {
@@ -107,16 +108,26 @@ func (v *wasmVM) configure(policy []byte) error {
 	return nil
 }
 
-func (v *wasmVM) configureAttempts() error {
-	id := v.newContext(0)
+func (v *wasmVM) configureAttempts() (err error) {
+	v.attempts, err = v.start([]byte(`{"role":"attempt"}`))
+	return err
+}
+
+func (v *wasmVM) takeShares(document []byte) error {
+	_, err := v.start(document)
+	return err
+}
+
+// start starts another plugin beside the one that limits.
+func (v *wasmVM) start(config []byte) (id uint64, err error) {
+	id = v.newContext(0)
 	policy := v.config
 	defer func() { v.config = policy }()
-	v.config = []byte(`{"role":"attempt"}`)
+	v.config = config
 	if v.call("proxy_on_configure", id, uint64(len(v.config))) == 0 {
-		return fmt.Errorf("the filter refuses the role: %v", v.worker.process.Logs)
+		return 0, fmt.Errorf("the filter refuses it: %v", v.worker.process.Logs)
 	}
-	v.attempts = id
-	return nil
+	return id, nil
 }
 
 func (v *wasmVM) attempt(x *Exchange) attemptCallbacks {

@@ -4,6 +4,7 @@ package filtertest
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/tetratelabs/wazero/api"
@@ -29,6 +30,9 @@ func (m *Module) setSharedData(_ context.Context, mod api.Module, key, keySize, 
 
 func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size uint32) uint32 {
 	g := m.guest(mod)
+	if which == mapPostHeaders {
+		return g.give(encodePairs([][2]string{{":status", strconv.Itoa(g.w.answered.status)}}), ptr, size)
+	}
 	if which == mapRequestHeaders {
 		return g.give(encodePairs(g.w.current.Headers), ptr, size)
 	}
@@ -65,6 +69,8 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 		b = g.w.current.buffer
 	case bufferResponseBody:
 		b = g.w.current.chunk
+	case bufferPostBody:
+		b = g.w.answered.body
 	case bufferPluginConfig:
 		b = g.w.vm.(*wasmVM).config
 	}
@@ -89,9 +95,28 @@ func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most
 	return statusOK
 }
 
+// httpCall is answered at the next tick, in the plugin that makes it.
+func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, _, id uint32) uint32 {
+	g := m.guest(mod)
+	v := g.w.vm.(*wasmVM)
+	v.posts++
+	token, plugin, path := v.posts, v.plugins, ""
+	for _, h := range decodePairs(g.bytes(headers, headersSize)) {
+		if h[0] == ":path" {
+			path = h[1]
+		}
+	}
+	g.put32(id, uint32(token))
+	g.w.post(path, g.bytes(body, bodySize), func(status int, b []byte) {
+		g.w.answered.status, g.w.answered.body = status, b
+		v.call("proxy_on_http_call_response", plugin, token, 1, uint64(len(b)), 0)
+	})
+	return statusOK
+}
+
 func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
-	v := g.w.current.property(strings.Split(g.string(path, pathSize), "\x00")...)
+	v := g.w.property(strings.Split(g.string(path, pathSize), "\x00")...)
 	if v == "" {
 		return statusNotFound
 	}

@@ -18,9 +18,11 @@ const (
 
 	mapRequestHeaders  = 0
 	mapResponseHeaders = 2
+	mapPostHeaders     = 6
 
 	bufferRequestBody  = 0
 	bufferResponseBody = 1
+	bufferPostBody     = 4
 	bufferPluginConfig = 7
 )
 
@@ -111,6 +113,7 @@ func (m *Module) defineHost(ctx context.Context) error {
 	def("proxy_remove_header_map_value", m.removeHeader)
 	def("proxy_get_buffer_bytes", m.bufferBytes)
 	def("proxy_set_buffer_bytes", m.setBuffer)
+	def("proxy_http_call", m.httpCall)
 	def("proxy_get_property", m.property)
 	def("proxy_set_property", m.setProperty)
 	def("proxy_define_metric", m.defineMetric)

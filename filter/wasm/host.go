@@ -5,6 +5,7 @@
 package main
 
 import (
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -134,6 +135,27 @@ func (host) Resume() { _ = proxywasm.ResumeHttpRequest() }
 
 func (host) SetTick(d time.Duration) {
 	_ = proxywasm.SetTickPeriodMilliSeconds(uint32(d.Milliseconds()))
+}
+
+// httpCallResponseHeaders and httpCallResponseBody are what Post is answered with, by their numbers in the ABI.
+const (
+	httpCallResponseHeaders = 6
+	httpCallResponseBody    = 4
+)
+
+// Post is of the plugin whose callback is running: if that goes before the answer comes, none does.
+func (host) Post(cluster, path, contentType string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool {
+	sent := [][2]string{{":method", "POST"}, {":path", path}, {":authority", cluster}, {":scheme", "http"}, {"content-type", contentType}}
+	_, err := proxywasm.DispatchHttpCall(cluster, sent, body, nil, uint32(timeout.Milliseconds()), func(_, size, _ int) {
+		status := 0
+		for _, h := range headers(httpCallResponseHeaders) {
+			if h[0] == ":status" {
+				status, _ = strconv.Atoi(h[1])
+			}
+		}
+		answer(status, buffer(httpCallResponseBody, size))
+	})
+	return err == nil
 }
 
 func (host) Property(path ...string) string {

@@ -36,7 +36,11 @@ func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	config, err := proxywasm.GetPluginConfiguration()
 	if err == nil && fleet.IsToNode(config) {
-		return types.OnPluginStartStatusOK // shares of fleet-wide limits, which the filter does not apply yet
+		if err = state.TakeShares(config); err != nil {
+			proxywasm.LogError("weir: bad shares: " + err.Error())
+			return types.OnPluginStartStatusFailed
+		}
+		return types.OnPluginStartStatusOK
 	}
 	if err == nil {
 		p.plugin, err = state.Configure(p.id, config)

@@ -59,6 +59,19 @@ func (d Dimension) In() (policy.Dimension, bool) {
 	return 0, false
 }
 
+// Concerns says whether a refusal by such a limit may have been for one that counts in a unit.
+func (d Dimension) Concerns(u policy.Unit) bool {
+	switch d.Quantity {
+	case Unknown:
+		return true
+	case Requests:
+		return u == policy.Requests
+	case Tokens, InputTokens, OutputTokens:
+		return u == policy.Tokens || quantities[u] == d.Quantity
+	}
+	return false
+}
+
 var quantities = [...]Quantity{policy.Requests: Requests, policy.Tokens: Tokens, policy.InputTokens: InputTokens, policy.OutputTokens: OutputTokens}
 
 func (d Dimension) String() string {

@@ -5,16 +5,18 @@ package fleet
 import (
 	"testing"
 	"time"
+
+	"github.com/weirproxy/weir/policy"
 )
 
 // A scaler scales the level with the share instead of taking the lesser: it mints.
 type scaler struct{ *Local }
 
-func (s scaler) Set(at int64, t Terms, tokens int64) int64 {
+func (s scaler) Put(at int64, l policy.Lease, tokens int64) int64 {
 	level, burst := s.Level(at), s.terms.Burst
-	over := s.Local.Set(at, t, tokens)
+	over := s.Local.Put(at, l, tokens)
 	if burst > 0 {
-		s.level = min(max(s.level, part(max(level, 0), t.Burst, burst)), t.Burst)
+		s.level = min(max(s.level, part(max(level, 0), l.Terms.Burst, burst)), l.Terms.Burst)
 	}
 	return over
 }
@@ -53,7 +55,7 @@ var plants = map[string]struct {
 		report: func(w *world, r *Report) *Report { c := *r; c.Epoch = w.epoch; return &c },
 		taken: func(w *world, n *worldNode, s Shares) {
 			if s.Epoch > n.node.epoch {
-				n.node.epoch, n.share.version = s.Epoch, 0
+				n.node.epoch, n.share.lease.Version = s.Epoch, 0
 				n.node.Take(n.local(w.now), s)
 			}
 		},

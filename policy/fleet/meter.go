@@ -2,21 +2,16 @@
 
 package fleet
 
-// Terms are what a share allows at one time.
-type Terms struct {
-	Rate  int64 // units per window
-	Burst int64 // units
-	Cap   int64 // units in any window; for a continuous limit it means nothing
-}
+import "github.com/weirproxy/weir/policy"
 
 // A Meter is the bucket, and for windowed limits the ring, with which a node enforces its share. The filter keeps its own in
 // shared data; [Local] is one in plain memory. Whatever a meter holds when it is made must be empty: no level, and nothing
 // remembered that the controller does not know of.
 type Meter interface {
-	// Set puts terms in force at the time at, in ns: until then the old rate refills. The level becomes
+	// Put puts the terms of a lease in force at the time at, in ns: until then the old rate refills. The level becomes
 	// min(level + tokens, burst), and what did not fit is returned. Debt stays debt. It must have taken effect for all
 	// workers when it returns, for the node then acknowledges it.
-	Set(at int64, t Terms, tokens int64) (returned int64)
+	Put(at int64, l policy.Lease, tokens int64) (returned int64)
 
 	// Remembered is how many units the ring still counts; 0 for a continuous limit.
 	Remembered(now int64) int64
@@ -27,7 +22,7 @@ type Meter interface {
 
 // A Local is a Meter in plain memory.
 type Local struct {
-	terms  Terms
+	terms  policy.Terms
 	window int64
 	at     int64 // of the last refill
 	level  int64 // units
@@ -41,10 +36,10 @@ func NewLocal(now, window, memory int64) *Local {
 	return &Local{window: window, at: now, ring: newRing(now, window, memory)}
 }
 
-// Set implements Meter.
-func (m *Local) Set(at int64, t Terms, tokens int64) (returned int64) {
+// Put implements Meter.
+func (m *Local) Put(at int64, l policy.Lease, tokens int64) (returned int64) {
 	m.refill(at)
-	m.terms = t
+	m.terms = l.Terms
 	m.level += tokens
 	return m.clip()
 }

@@ -15,15 +15,9 @@ type Name struct {
 	Dimension policy.Dimension
 	Sub       uint8      // which of several windows of the dimension
 	Key       policy.Key // of the tenant, user, tree …, as the buckets have it
-	Entry     policy.Key // of the entry of the policy that the limit comes from, see [EntryKey]
+	Entry     policy.Key // of the entry of the policy that the limit comes from, see [policy.EntryKey]
 	Window    int64      // ms; amounts are units in this window
 	Period    int64      // end of a fixed window, in s since 1970; 0 for all that does not begin by the clock
-}
-
-// EntryKey names an entry of the policy's limits, such as default or acme: what the controller looks the limit up by where
-// the key does not tell, for it knows a user only by that.
-func EntryKey(h policy.Hasher, t policy.Tier, entry string) policy.Key {
-	return h.Key(t, "entry", entry)
 }
 
 const nameLen = 3 + 8 + 8

@@ -3,7 +3,10 @@
 package fleet
 
 import (
+	"slices"
 	"time"
+
+	"github.com/weirproxy/weir/policy"
 )
 
 // A Node is an Envoy's side of the protocol: it reports, and takes grants. It is not safe for concurrent use. All times are
@@ -55,6 +58,30 @@ func (n *Node) Share(key string, window int64, m Meter) *Share {
 	}
 	return s
 }
+
+// Restore is Share for a node that goes on after a break, in which the meter has held its lease.
+func (n *Node) Restore(key string, window int64, m Meter, lease policy.Lease) *Share {
+	s := n.Share(key, window, m)
+	if s.lease = lease; lease.Epoch != n.epoch {
+		s.lease.Version = 0
+	}
+	return s
+}
+
+// Forget drops a share that is not used any more.
+func (n *Node) Forget(s *Share) {
+	delete(n.byKey, s.key)
+	n.shares = slices.DeleteFunc(n.shares, func(o *Share) bool { return o == s })
+}
+
+// Resume makes a node go on with an epoch that it has heard of, and with numbers that it has not used.
+func (n *Node) Resume(epoch, number uint64) { n.epoch, n.number = epoch, number }
+
+// Name is the node's.
+func (n *Node) Name() string { return n.name }
+
+// Numbers are the epoch and the number of the last report.
+func (n *Node) Numbers() (epoch, number uint64) { return n.epoch, n.number }
 
 // Due says whether a report should be sent now: the period has passed, or demand has changed so much that it is worth one.
 func (n *Node) Due(now int64) bool {
@@ -111,7 +138,7 @@ func (n *Node) Hello(h Hello) bool {
 	}
 	n.epoch = h.Epoch
 	for _, s := range n.shares {
-		s.version = 0
+		s.lease.Version = 0
 	}
 	return true
 }
@@ -125,11 +152,11 @@ func (n *Node) Take(now int64, m Shares) (ack bool) {
 	for i := range m.Grants {
 		g := &m.Grants[i]
 		s, sent := n.byKey[g.Key], n.sent[g.Number%uint64(len(n.sent))]
-		if s == nil || g.Version <= s.version || sent.number != g.Number || g.Number == 0 {
+		if s == nil || g.Version <= s.lease.Version || sent.number != g.Number || g.Number == 0 {
 			continue
 		}
 		n.answered = max(n.answered, g.Number)
-		s.take(now, sent.at, g)
+		s.take(now, sent.at, n.epoch, g)
 		ack = ack || g.Ack
 	}
 	return ack

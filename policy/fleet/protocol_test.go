@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/weirproxy/weir/policy"
 )
 
 // P13: by whatever clocks, a node's lease is over before the ledger says so.
@@ -39,8 +41,8 @@ func TestTheLedgersLeaseIsLonger(t *testing.T) {
 		holds := l.named["a"].holds
 		end := holds[len(holds)-1].end
 		real := int64(float64(end-5*second)/(1+ctl)) + 2 // the ledger's end, in real time
-		if s.stage == leased && nodeAt(real) < s.until {
-			t.Fatalf("at the ledger's end the node has %v left", time.Duration(s.until-nodeAt(real)))
+		if s.lease.Stage == policy.Leased && nodeAt(real) < s.lease.Until {
+			t.Fatalf("at the ledger's end the node has %v left", time.Duration(s.lease.Until-nodeAt(real)))
 		}
 	})
 }
@@ -57,24 +59,24 @@ func TestGrantsInAnyOrder(t *testing.T) {
 		}
 		best, tokens := Grant{}, int64(0)
 		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 1, 20).Draw(t, "order") {
-			before, returned := b.meter.level, b.share.returned
+			before, returned := b.meter.level, b.share.lease.Returned
 			b.take(second, all[i])
 			if all[i].Version > best.Version {
 				best, tokens = all[i], tokens+all[i].Tokens
-			} else if b.meter.level != before || b.share.returned != returned {
+			} else if b.meter.level != before || b.share.lease.Returned != returned {
 				t.Fatalf("an old grant changed the level from %d to %d", before, b.meter.level)
 			}
-			if b.share.terms.Rate != best.Rate || b.share.version != best.Version {
-				t.Fatalf("%+v is in force under version %d, the newest is %+v", b.share.terms, b.share.version, best)
+			if b.share.lease.Terms.Rate != best.Rate || b.share.lease.Version != best.Version {
+				t.Fatalf("%+v is in force under version %d, the newest is %+v", b.share.lease.Terms, b.share.lease.Version, best)
 			}
-			if b.meter.level+b.share.returned != tokens || b.meter.level > best.Burst {
-				t.Fatalf("a level of %d and %d returned, %d came", b.meter.level, b.share.returned, tokens)
+			if b.meter.level+b.share.lease.Returned != tokens || b.meter.level > best.Burst {
+				t.Fatalf("a level of %d and %d returned, %d came", b.meter.level, b.share.lease.Returned, tokens)
 			}
 		}
-		if b.node.Take(second, Shares{2, 1, []Grant{{Key: "k", Version: 99, Number: 1, Ack: true}}}) || b.share.version == 99 {
+		if b.node.Take(second, Shares{2, 1, []Grant{{Key: "k", Version: 99, Number: 1, Ack: true}}}) || b.share.lease.Version == 99 {
 			t.Fatal("took a grant of an epoch that it has not heard of")
 		}
-		if b.node.Take(second, Shares{1, 2, []Grant{{Key: "k", Version: 99, Number: 1, Ack: true}}}) || b.share.version == 99 {
+		if b.node.Take(second, Shares{1, 2, []Grant{{Key: "k", Version: 99, Number: 1, Ack: true}}}) || b.share.lease.Version == 99 {
 			t.Fatal("took a grant that was meant for another life")
 		}
 	})
@@ -156,7 +158,7 @@ func TestSharesStandStill(t *testing.T) {
 		w.at(s, func() {
 			now := map[string]int64{}
 			for _, n := range w.nodes {
-				now[n.name] = n.share.terms.Rate
+				now[n.name] = n.share.lease.Terms.Rate
 				if at != nil && math.Abs(float64(now[n.name]-at[n.name])) > 0.001*float64(w.quota.Limit) {
 					t.Errorf("at %v s %s went from %d to %d", s, n.name, at[n.name], now[n.name])
 				}
@@ -239,7 +241,7 @@ func TestACutOnlyShrinks(t *testing.T) {
 			w.at(s, func() {
 				sum, held := int64(0), int64(0)
 				for _, n := range w.nodes {
-					sum += n.share.terms.Rate
+					sum += n.share.lease.Terms.Rate
 					held += n.share.Held(n.local(w.now))
 				}
 				if sum > cut || windowed && held > cut {
@@ -273,8 +275,8 @@ func TestWithoutAController(t *testing.T) {
 		t.Fatal(w.broken)
 	}
 	for _, n := range w.nodes {
-		if n.share.terms.Rate != 0 || !n.share.None(n.local(w.now)) {
-			t.Errorf("%s has %+v long after", n.name, n.share.terms)
+		if n.share.lease.Terms.Rate != 0 || !n.share.None(n.local(w.now)) {
+			t.Errorf("%s has %+v long after", n.name, n.share.lease.Terms)
 		}
 	}
 }
@@ -316,8 +318,8 @@ func TestIdleSharesAreSilent(t *testing.T) {
 			}
 		})
 		w.at(63, func() {
-			if a.share.denied || a.share.terms.Rate < 450_000 {
-				t.Errorf("forget %v: it has %+v three seconds after it was wanted again", forget, a.share.terms)
+			if a.share.denied || a.share.lease.Terms.Rate < 450_000 {
+				t.Errorf("forget %v: it has %+v three seconds after it was wanted again", forget, a.share.lease.Terms)
 			}
 		})
 		if w.run(); w.broken != "" {

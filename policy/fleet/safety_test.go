@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/weirproxy/weir/policy"
 )
 
 func (w *world) fail(format string, args ...any) {
@@ -57,7 +59,7 @@ func (w *world) check() {
 }
 
 // covered asks whether the ledger covers what a node holds, when it is the only one to know.
-func (w *world) covered(n *worldNode, t Terms) {
+func (w *world) covered(n *worldNode, t policy.Terms) {
 	l := w.ledger
 	if w.outside || !w.up || w.now < l.learnCaps || w.now < l.learnRates {
 		return

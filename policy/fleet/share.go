@@ -2,21 +2,15 @@
 
 package fleet
 
+import "github.com/weirproxy/weir/policy"
+
 // A Share is a node's part of one quota: what it may spend, and for how long. While the lease runs it has the granted terms,
 // after that its floor, and some time later nothing.
 type Share struct {
-	key     string
-	window  int64
-	meter   Meter
-	version uint64
-
-	terms      Terms // in force
-	until      int64 // end of the lease
-	floor      Terms // in force after it
-	floorUntil int64
-	stage      stage
-	tight      bool
-	returned   int64
+	key    string
+	window int64
+	meter  Meter
+	lease  policy.Lease
 
 	demand   Demand
 	told     float64 // demand in the last report, units per second
@@ -31,14 +25,6 @@ type Share struct {
 // its lease ends, and the controller has it back.
 const idleReports = 3
 
-type stage uint8
-
-const (
-	nothing stage = iota // never had a grant, or the floor is forgotten
-	leased
-	floored
-)
-
 // Offer counts what was offered since the last time, admitted or not, and whether any of it was denied: see [Demand.Offer].
 func (s *Share) Offer(now, units, calls int64, denied bool) {
 	s.demand.Offer(now, units, calls)
@@ -52,89 +38,83 @@ func (s *Share) Offer(now, units, calls int64, denied bool) {
 }
 
 // Terms are what is in force now.
-func (s *Share) Terms(now int64) Terms {
+func (s *Share) Terms(now int64) policy.Terms {
 	s.Settle(now)
-	return s.terms
+	return s.lease.Terms
 }
 
 // None says whether the node has no share at all: it has never had a grant, or not for too long.
 func (s *Share) None(now int64) bool {
 	s.Settle(now)
-	return s.stage == nothing
+	return s.lease.Stage == policy.NoLease
 }
 
 // Held is the most units that the share may come to in a window: its cap, or what the ring still counts.
 func (s *Share) Held(now int64) int64 {
 	s.Settle(now)
-	return max(s.terms.Cap, s.meter.Remembered(now))
+	return max(s.lease.Terms.Cap, s.meter.Remembered(now))
 }
 
 // Settle brings the meter down where a lease has ended. It must be called before anything is taken from the meter; what is
-// done late is done as of the time when it was due.
+// done late is done as of the time when it was due. What the bucket loses by it is not given back: the controller may have lent it
+// to somebody else.
 func (s *Share) Settle(now int64) {
-	if s.stage == leased && now >= s.until {
-		s.enter(floored, s.until, s.floor)
+	for at, changed := s.lease.Lapse(now); changed; at, changed = s.lease.Lapse(now) {
+		s.meter.Put(at, s.lease, 0)
 	}
-	if s.stage == floored && now >= s.floorUntil {
-		s.enter(nothing, s.floorUntil, Terms{})
-	}
-}
-
-// enter lowers the terms. What the bucket loses by it is not given back: the controller may have lent it to somebody else.
-func (s *Share) enter(to stage, at int64, t Terms) {
-	s.stage, s.terms, s.tight = to, t, false
-	s.meter.Set(at, t, 0)
 }
 
 // take puts a grant in force that answers a report sent at the time sent.
-func (s *Share) take(now, sent int64, g *Grant) {
+func (s *Share) take(now, sent int64, epoch uint64, g *Grant) {
 	s.Settle(now)
-	s.version = g.Version
-	s.until, s.floorUntil = sent+g.Lease, sent+g.Lease+g.Forget
-	s.floor = Terms{Rate: g.Floor, Cap: g.Floor}
-	if g.Rate > 0 {
-		s.floor.Burst = part(g.Floor, g.Burst, g.Rate)
+	until := sent + g.Lease
+	s.lease = policy.Lease{
+		Epoch: epoch, Version: g.Version, Stage: policy.Leased, Terms: policy.Terms{Rate: g.Rate, Burst: g.Burst, Cap: g.Cap},
+		Until: until, Floor: policy.Terms{Rate: g.Floor, Cap: g.Floor}, FloorUntil: until + g.Forget,
+		Returned: s.lease.Returned, Tight: g.Tight,
 	}
-	s.stage, s.terms, s.tight = leased, Terms{g.Rate, g.Burst, g.Cap}, g.Tight
-	if now >= s.until { // too late: it kills older ones, and the tokens that came with it count no more
+	if g.Rate > 0 {
+		s.lease.Floor.Burst = part(g.Floor, g.Burst, g.Rate)
+	}
+	if now >= until { // too late: it kills older ones, and the tokens that came with it count no more
 		s.Settle(now)
 		return
 	}
-	s.returned += s.meter.Set(now, s.terms, g.Tokens)
+	s.lease.Returned += s.meter.Put(now, s.lease, g.Tokens)
 }
 
 // event says whether the share is worth a report before the period has passed.
 func (s *Share) event(now, reported int64) bool {
 	fresh := s.denied && s.since > reported && s.since-s.lastDeny > int64(denialGap)
-	return fresh || s.demand.changed(s.told, float64(s.terms.Rate)/float64(s.window)*1e9)
+	return fresh || s.demand.changed(s.told, float64(s.lease.Terms.Rate)/float64(s.window)*1e9)
 }
 
 // report says what the node holds, and whether that is worth saying.
 func (s *Share) report(now int64, p Params, ackOnly bool) (h Holding, worth bool) {
 	s.Settle(now)
 	remembered := s.meter.Remembered(now)
-	if s.tight {
-		s.trim(now, max(s.floor.Cap, remembered+part(s.terms.Rate, int64(p.Ahead), s.window)))
+	if s.lease.Tight {
+		s.trim(now, max(s.lease.Floor.Cap, remembered+part(s.lease.Terms.Rate, int64(p.Ahead), s.window)))
 	}
 	h = Holding{
-		Key: s.key, Version: s.version, Demand: s.demand.PerWindow(s.window), Rate: s.terms.Rate, Cap: s.terms.Cap,
-		Remembered: remembered, Spent: s.meter.Spent(), Returned: s.returned,
+		Key: s.key, Version: s.lease.Version, Demand: s.demand.PerWindow(s.window), Rate: s.lease.Terms.Rate, Cap: s.lease.Terms.Cap,
+		Remembered: remembered, Spent: s.meter.Spent(), Returned: s.lease.Returned,
 	}
-	if s.stage != nothing {
-		h.Floor = s.floor.Rate
+	if s.lease.Stage != policy.NoLease {
+		h.Floor = s.lease.Floor.Rate
 	}
 	if s.idle++; h.Demand > 0 {
 		s.idle = 0
 	}
-	worth = s.idle < idleReports || remembered > 0 || ackOnly && s.version != s.ackOf
-	s.told, s.ackOf = s.demand.slow, s.version
+	worth = s.idle < idleReports || remembered > 0 || ackOnly && s.lease.Version != s.ackOf
+	s.told, s.ackOf = s.demand.slow, s.lease.Version
 	return h, worth
 }
 
 // trim lowers the cap to what the node needs. The report that says so is the acknowledgement.
 func (s *Share) trim(now, to int64) {
-	if to < s.terms.Cap {
-		s.terms.Cap = to
-		s.meter.Set(now, s.terms, 0)
+	if to < s.lease.Terms.Cap {
+		s.lease.Terms.Cap = to
+		s.meter.Put(now, s.lease, 0)
 	}
 }

@@ -21,6 +21,7 @@ type Stock struct {
 type drawer struct {
 	incarnation, number   uint64
 	given, used, returned int64
+	known                 int64 // the last that it has said it was given
 	seen                  int64
 }
 
@@ -67,7 +68,10 @@ func (s *Stock) Draw(now int64, d *Draw) *Chunk {
 	case d.Incarnation < n.incarnation || d.Number <= n.number:
 		return nil
 	}
-	n.number, n.seen, n.used = d.Number, now, d.Used
+	if d.Given < n.known { // it has lost count of what it had, which is spent
+		n.given, n.returned = d.Given, d.Returned
+	}
+	n.number, n.seen, n.used, n.known = d.Number, now, d.Used, d.Given
 	if back := min(d.Returned, n.given) - n.returned; back > 0 {
 		n.returned += back
 		s.left += back
@@ -92,26 +96,57 @@ func (s *Stock) chunk(now int64, d *Draw) int64 {
 	return max(min(s.left/(chunkPart*max(active, 1)), d.Demand), d.Want, 1)
 }
 
+// A Drawer is a node's side of a stock, as far as it talks: what it has lies elsewhere.
+type Drawer struct {
+	Demand Demand
+
+	node                string
+	incarnation, number uint64
+	key                 string
+	sent                [16]sentTime
+}
+
+// NewDrawer makes a drawer. number must be above that of every draw of this quota in this life of the node.
+func NewDrawer(node string, incarnation uint64, key string, number uint64) *Drawer {
+	return &Drawer{node: node, incarnation: incarnation, key: key, number: number}
+}
+
+// Draw makes the message that is to be sent now, of what was given, used and returned in sum, and of what a call waits for.
+func (w *Drawer) Draw(now, given, used, returned, want int64) *Draw {
+	w.Demand.Offer(now, 0, 0)
+	w.number++
+	w.sent[w.number%uint64(len(w.sent))] = sentTime{w.number, now}
+	return &Draw{
+		Node: w.node, Incarnation: w.incarnation, Number: w.number, Key: w.key, Demand: w.Demand.PerWindow(int64(time.Minute)),
+		Given: given, Used: used, Returned: returned, Want: want,
+	}
+}
+
+// Until is when a chunk is over; false if it answers nothing that was asked.
+func (w *Drawer) Until(c *Chunk) (until int64, ok bool) {
+	sent := w.sent[c.Number%uint64(len(w.sent))]
+	if c.Incarnation != w.incarnation || c.Key != w.key || c.Number == 0 || sent.number != c.Number {
+		return 0, false
+	}
+	return sent.at + c.Term, true
+}
+
 // A Stash is a node's side of a stock.
 type Stash struct {
-	node                  string
-	incarnation, number   uint64
-	key                   string
+	Drawer
 	given, used, returned int64
 	until                 int64
-	sent                  [16]sentTime
 	want                  int64
-	demand                Demand
 }
 
 // NewStash makes an empty stash.
 func NewStash(node string, incarnation uint64, key string) *Stash {
-	return &Stash{node: node, incarnation: incarnation, key: key}
+	return &Stash{Drawer: *NewDrawer(node, incarnation, key, 0)}
 }
 
 // Take takes units, if they are there. If not, the next draw asks for them.
 func (s *Stash) Take(now, units int64) bool {
-	s.demand.Offer(now, units, 1)
+	s.Demand.Offer(now, units, 1)
 	s.lapse(now)
 	if s.given-s.used-s.returned < units {
 		s.want = units
@@ -138,22 +173,13 @@ func (s *Stash) lapse(now int64) {
 // Draw makes the message that is to be sent now.
 func (s *Stash) Draw(now int64) *Draw {
 	s.lapse(now)
-	s.demand.Offer(now, 0, 0)
-	s.number++
-	s.sent[s.number%uint64(len(s.sent))] = sentTime{s.number, now}
-	return &Draw{
-		Node: s.node, Incarnation: s.incarnation, Number: s.number, Key: s.key, Demand: s.demand.PerWindow(int64(time.Minute)),
-		Given: s.given, Used: s.used, Returned: s.returned, Want: s.want,
-	}
+	return s.Drawer.Draw(now, s.given, s.used, s.returned, s.want)
 }
 
 // Give takes a chunk. One that comes when its term is over goes back with the next draw.
 func (s *Stash) Give(now int64, c *Chunk) {
-	sent := s.sent[c.Number%uint64(len(s.sent))]
-	if c.Incarnation != s.incarnation || c.Key != s.key || c.Number == 0 || sent.number != c.Number {
-		return
+	if until, ok := s.Until(c); ok {
+		s.lapse(now)
+		s.given, s.until = max(s.given, c.Given), max(s.until, until)
 	}
-	s.lapse(now)
-	s.given = max(s.given, c.Given)
-	s.until = max(s.until, sent.at+c.Term)
 }

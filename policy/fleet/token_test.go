@@ -71,8 +71,8 @@ func TestReturnedTokens(t *testing.T) {
 		t.Errorf("reported %+v, 30 did not fit", h)
 	}
 	b.share.Settle(20 * second)
-	if b.share.returned != 30 {
-		t.Errorf("%d given back, the end of a lease gives nothing back", b.share.returned)
+	if b.share.lease.Returned != 30 {
+		t.Errorf("%d given back, the end of a lease gives nothing back", b.share.lease.Returned)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
@@ -87,7 +88,7 @@ func newFleetWorld(c fleetConfig) *fleetWorld {
 	w.clock.Run(int64(time.Second))
 	w.ledger = fleet.NewLedger(w.clock.Now(), "quota", w.quota, w.params, w.epoch, true)
 	w.ideal = fleet.NewLocal(w.clock.Now(), fleetWindow, w.quota.Memory)
-	w.ideal.Set(w.clock.Now(), fleet.Terms{Rate: w.quota.Limit, Burst: w.quota.Burst, Cap: w.quota.Limit}, w.quota.Burst)
+	w.ideal.Put(w.clock.Now(), policy.Lease{Terms: policy.Terms{Rate: w.quota.Limit, Burst: w.quota.Burst, Cap: w.quota.Limit}}, w.quota.Burst)
 	w.judge = newFleetJudge(w)
 	for i := range c.nodes {
 		n := &fleetNode{name: fmt.Sprintf("envoy-%03d", i), skew: 2e-4 * (2*w.faults.Float64() - 1)}

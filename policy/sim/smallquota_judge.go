@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
@@ -47,7 +48,7 @@ func judgeSmall(used []int64) (owed float64, most int64) {
 // ideal is how many calls one central limiter admits, first come first served, each within its patience.
 func (w *smallWorld) ideal() (n float64) {
 	b := fleet.NewLocal(1, w.quota.Window, w.quota.Memory)
-	b.Set(1, fleet.Terms{Rate: smallLimit, Burst: smallLimit, Cap: smallLimit}, smallLimit)
+	b.Put(1, policy.Lease{Terms: policy.Terms{Rate: smallLimit, Burst: smallLimit, Cap: smallLimit}}, smallLimit)
 	next := int64(0)
 	for _, c := range w.calls {
 		t := max(c.at, next)

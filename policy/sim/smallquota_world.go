@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
@@ -67,7 +68,7 @@ func newSmallWorld(seed uint64, c smallConfig) *smallWorld {
 		n.borrower = fleet.NewBorrower(n.name, 1, "quota", p)
 		// What a static limiter gives each: a 50th of the rate, and a burst of one call, for less admits none.
 		n.bucket = fleet.NewLocal(w.clock.Now(), w.quota.Window*smallNodes, 0)
-		n.bucket.Set(w.clock.Now(), fleet.Terms{Rate: smallLimit, Burst: 1}, 1)
+		n.bucket.Put(w.clock.Now(), policy.Lease{Terms: policy.Terms{Rate: smallLimit, Burst: 1}}, 1)
 		if c.skewed {
 			n.weight = 1 / float64(i+1)
 		}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/fleet"
+)
+
+// A memberKey is a bucket that callers ask for.
+type memberKey struct {
+	step   policy.Step
+	quotas []*quota // by meter; nil: none yet
+	used   int64
+}
+
+// A quota is a meter of a bucket, as the controller knows it.
+type quota struct {
+	name     string
+	key      *memberKey
+	meter    uint64 // [policy.Meter.ID]
+	unit     policy.Unit
+	overflow bool
+	used     int64
+
+	share  *fleet.Share
+	credit *fleet.Credit
+	drawer *fleet.Drawer
+	taken  int64    // of what was lent, how much is known to be used
+	drew   int64    // when
+	said   [3]int64 // given, used and returned, by the last draw
+
+	calls, units int64 // offered since it was counted last
+	refused      bool
+	seen         offered // since the last report
+	waiting      int64   // calls, as of the last look
+	want         int64   // units
+}
+
+// A waitKey is whose calls wait for what.
+type waitKey struct {
+	vm    uint64
+	quota *quota
+}
+
+type wait struct {
+	calls, want, until int64
+}
+
+// hear takes in what the workers tell.
+func (m *member) hear(now int64) {
+	for news := m.vm.collect(); ; {
+		h, meters, rest := nextOffer(news)
+		if h == nil {
+			return
+		}
+		m.take(now, h, meters)
+		news = rest
+		m.vm.eager = now + eagerFor
+	}
+}
+
+func (m *member) take(now int64, h *offerHeader, meters []offered) {
+	limit := m.limits[h.entry]
+	if limit == nil || len(limit.Meters) != len(meters) {
+		return // of another policy
+	}
+	at := bucketKey{h.tier, h.key}
+	k := m.keys[at]
+	if k == nil {
+		k = &memberKey{step: policy.Step{Tier: h.tier, Space: h.space, Key: h.key, Owner: h.owner, Limit: limit, Since: m.plugin.policy.Since}}
+		m.keys[at] = k
+	}
+	k.used, k.step.Space, k.step.Owner = now, h.space, h.owner
+	m.name(now, k)
+	for i := range meters {
+		q := k.quotas[i]
+		if q == nil {
+			continue
+		}
+		o := &meters[i]
+		q.used = now
+		q.calls, q.units, q.refused = q.calls+h.calls, q.units+h.cost.In(q.unit), q.refused || h.refused
+		q.seen.denied, q.seen.sent = q.seen.denied+o.denied, q.seen.sent+o.sent
+		q.seen.answered, q.seen.rejected = q.seen.answered+o.answered, q.seen.rejected+o.rejected
+		if o.waiting > 0 {
+			m.waits[waitKey{h.vm, q}] = wait{o.waiting, o.want, now + waitLasts}
+		} else {
+			delete(m.waits, waitKey{h.vm, q})
+		}
+	}
+}
+
+// name finds the quotas of a bucket, by what its record says now.
+func (m *member) name(now int64, k *memberKey) {
+	k.quotas = k.quotas[:0]
+	m.vm.ledger.Shared(now, &k.step, func(sm *policy.SharedMeter, overflow bool) bool {
+		n := fleet.Name{
+			Tier: k.step.Tier, Dimension: sm.Meter.Dimension, Sub: sm.Meter.Sub(), Key: k.step.SharedKey(overflow),
+			Entry: k.step.Limit.Entry(), Window: sm.Meter.Window().Milliseconds(), Period: sm.Period(),
+		}.String()
+		q := m.quotas[n]
+		if q == nil && len(m.quotas) < maxQuotas {
+			q = m.newQuota(now, n, k, sm, overflow)
+			m.quotas[n] = q
+		}
+		if q != nil {
+			q.key = k
+		}
+		k.quotas = append(k.quotas, q)
+		return false
+	})
+}
+
+func (m *member) newQuota(now int64, name string, k *memberKey, sm *policy.SharedMeter, overflow bool) *quota {
+	q := &quota{name: name, key: k, meter: sm.Meter.ID(), unit: sm.Meter.Dimension.Unit(), overflow: overflow, used: now}
+	lease := sm.Lease()
+	switch {
+	case sm.Drawn():
+		q.drawer = fleet.NewDrawer(m.node.Name(), m.state.incarnation, name, uint64(now))
+		return q
+	case sm.Lent():
+		m.lend(now, q, sm.Used())
+		lease = policy.Lease{}
+	}
+	q.share = m.node.Restore(name, int64(sm.Meter.Window()), recordMeter{m.vm, q}, lease)
+	return q
+}
+
+// lend makes the quota one that is lent by the token. It goes on being reported as one that is shared, which it becomes with the
+// first grant.
+func (m *member) lend(now int64, q *quota, used int64) {
+	q.credit, q.taken = fleet.NewCredit(m.node.Name(), m.state.incarnation, q.name, m.params, uint64(now)), used
+}

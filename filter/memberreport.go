@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/fleet"
+)
+
+const (
+	postTimeout = time.Second
+
+	// postRate bounds the messages of an Envoy, a second and at once.
+	postRate  = 4.0
+	postBurst = 6.0
+	postSpare = 3.0         // what only calls wait for leaves so many to what moves shares, and goes along with that
+	postGap   = int64(20e6) // between two, so that what comes together goes together
+)
+
+// report tells the controller what there is to tell.
+func (m *member) report(now int64) {
+	if m.open && now-m.posted < int64(2*postTimeout) {
+		return
+	}
+	due := m.ack || m.hello || m.node.Due(now)
+	if !due && !m.urgent || now-m.posted < postGap || !m.mayPost(now, due) {
+		return
+	}
+	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation, Policy: m.plugin.version}
+	if due {
+		ackOnly := m.ack && !m.hello
+		m.ack, m.hello = false, false
+		if r := m.node.Report(now, ackOnly); len(r.Holdings) > 0 {
+			msg.Report = &r
+		}
+	}
+	sent := map[string]offered{}
+	for name, q := range m.quotas {
+		m.tell(now, &msg, name, q)
+		if q.seen != (offered{}) {
+			sent[name], q.seen = q.seen, offered{}
+		}
+	}
+	m.urgent = false
+	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen) > 0 {
+		m.send(now, &msg, sent)
+	}
+}
+
+// mayPost keeps the messages within their rate.
+func (m *member) mayPost(now int64, due bool) bool {
+	m.posts = min(postBurst, m.posts+float64(now-m.counted)/1e9*postRate)
+	m.counted = now
+	return m.posts >= postSpare || due && m.posts >= 1
+}
+
+// tell adds to a message what there is to say of a quota.
+func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota) {
+	if q.seen != (offered{}) || q.waiting > 0 {
+		msg.Seen = append(msg.Seen, fleet.Seen{
+			Key: name, Epoch: m.vm.epochs[name], Denied: q.seen.denied, Queued: q.waiting, Sent: q.seen.sent,
+			Answered: q.seen.answered, Rejected: q.seen.rejected,
+		})
+	}
+	if q.credit != nil {
+		have := int64(0)
+		if held, _ := q.credit.Held(now); held > 0 {
+			q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+				have = sm.Have(now)
+				return false
+			})
+		}
+		if a := q.credit.Message(now, q.waiting-have); a != nil {
+			msg.Asks = append(msg.Asks, *a)
+		}
+	}
+	if q.drawer != nil {
+		m.draw(now, msg, q)
+	}
+}
+
+// draw adds a draw, if there is anything to say: that somebody waits, or that more has been used or given back since the last.
+func (m *member) draw(now int64, msg *fleet.FromNode, q *quota) {
+	var is [3]int64
+	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+		changed := sm.GiveBack(now)
+		is = [3]int64{sm.Given(), sm.Used(), sm.Returned()}
+		return changed
+	})
+	if q.want == 0 && (is == q.said || now-q.drew < int64(m.params.Report)) {
+		return
+	}
+	q.drew, q.said = now, is
+	msg.Draws = append(msg.Draws, *q.drawer.Draw(now, is[0], is[1], is[2], q.want))
+}
+
+// send posts a message. What was counted comes again with the next, if it does not arrive.
+func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered) {
+	m.state.message++
+	msg.Number = m.state.message
+	m.state.epoch, m.state.number = m.node.Numbers()
+	m.posts, m.posted, m.open = m.posts-1, now, true
+	number := msg.Number
+	if !m.vm.host.Post(fleet.ControlCluster, fleet.ReportPath, fleet.ReportType, msg.Encode(), postTimeout, func(status int, body []byte) {
+		m.answered(number, status, body, sent)
+	}) {
+		m.answered(number, 0, nil, sent)
+	}
+}
+
+// answered takes what a message was answered with; status is 0 if it was not.
+func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered) {
+	defer m.vm.guard("report_answer")
+	if number == m.state.message {
+		m.open = false
+	}
+	m.vm.countReport(status)
+	if status/100 != 2 {
+		for name, was := range sent {
+			if q := m.quotas[name]; q != nil {
+				q.seen.denied, q.seen.sent = q.seen.denied+was.denied, q.seen.sent+was.sent
+				q.seen.answered, q.seen.rejected = q.seen.answered+was.answered, q.seen.rejected+was.rejected
+			}
+		}
+		return
+	}
+	if len(body) == 0 {
+		return
+	}
+	if h, err := fleet.DecodeHello(body); err == nil && m.node.Hello(h) {
+		m.hello = true
+		m.state.epoch, m.state.number = m.node.Numbers()
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"github.com/weirproxy/weir/policy"
+	"github.com/weirproxy/weir/policy/fleet"
+)
+
+// TakeShares takes a document of the controller. Every worker gets it: the member puts into the buckets what it grants, all hear which
+// rates are in force.
+func (v *VM) TakeShares(document []byte) error {
+	defer v.guard("shares")
+	doc, err := fleet.DecodeToNode(document)
+	if err != nil {
+		return err
+	}
+	now := v.host.Now()
+	v.eager = now + eagerFor // those that wait have their turn soon
+	v.takeRates(doc.Rates)
+	m := v.member
+	if m == nil || now >= m.state.expires || doc.Shares.Incarnation != m.state.incarnation {
+		return nil
+	}
+	m.ack = m.node.Take(now, doc.Shares) || m.ack
+	for i := range doc.Shares.Grants {
+		if q := m.quotas[doc.Shares.Grants[i].Key]; q != nil && q.credit != nil && !q.share.None(now) {
+			q.credit = nil
+		}
+	}
+	for i := range doc.Lent {
+		m.takeLent(now, &doc.Lent[i])
+	}
+	for i := range doc.Chunks {
+		m.takeChunk(now, &doc.Chunks[i])
+	}
+	return nil
+}
+
+// takeRates notes under which rates of providers' limits calls are sent from now on.
+func (v *VM) takeRates(rates []fleet.Rate) {
+	epochs := make(map[string]uint32, len(rates))
+	same := len(rates) == len(v.epochs)
+	for _, r := range rates {
+		epochs[r.Key] = r.Epoch
+		same = same && v.epochs[r.Key] == r.Epoch
+	}
+	if !same {
+		v.epochs = epochs
+		v.rates++
+	}
+}
+
+func (m *member) takeLent(now int64, l *fleet.Lent) {
+	q := m.quotas[l.Key]
+	if q == nil || q.share == nil {
+		return
+	}
+	if q.credit == nil {
+		if !q.share.None(now) {
+			return // it is shared, and has been since before this was said
+		}
+		q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+			sm.Lend(0, 0)
+			q.taken = sm.Used()
+			return true
+		})
+		m.lend(now, q, q.taken)
+	}
+	m.lookAtCredit(now, q)
+	if units := q.credit.Take(now, l); units > 0 {
+		until := q.credit.End()
+		q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+			sm.Lend(units, until)
+			return true
+		})
+	}
+}
+
+// dryFor is how long it is believed that a stock has no more to give, before it is asked again.
+const dryFor = int64(1e9)
+
+func (m *member) takeChunk(now int64, c *fleet.Chunk) {
+	q := m.quotas[c.Key]
+	if q == nil || q.drawer == nil {
+		return
+	}
+	until, ok := q.drawer.Until(c)
+	if !ok {
+		return
+	}
+	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+		sm.GiveBack(now)
+		dry := int64(0)
+		if c.Given-sm.Used()-sm.Returned() < q.want {
+			dry = now + dryFor
+		}
+		sm.Draw(c.Given, until, dry)
+		return true
+	})
+}
