@@ -39,6 +39,9 @@ func (c *explainCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
+	if r, err = alone(r); err != nil {
+		return err
+	}
 	q, err := c.request(r.Policy, s)
 	if err != nil {
 		return err

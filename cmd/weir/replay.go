@@ -29,6 +29,9 @@ func (c *replayCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
+	if r, err = alone(r); err != nil {
+		return err
+	}
 	in, done, err := open(c.Log, s)
 	if err != nil {
 		return err
