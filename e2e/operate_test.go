@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The access log of docs/operate.md, from a real Envoy, is what weir replay and weir usage read; what a provider says of its limits,
-// weir learn finds in Envoy's own log.
+// The access log of docs/operate.md, from a real Envoy, is what weir replay and weir usage read.
 func TestLogsOfEnvoyAreRead(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/operate.md")

@@ -16,6 +16,8 @@ import (
 
 const module = "github.com/weirproxy/weir/"
 
+// cmd imports filter for tools that run it without an Envoy (RATIONALE.md, "Why does the command line run the filter?").
+//
 // mayImport says which of our packages a folder may import, beside its own parts (CONTRIBUTING.md, "Imports point one way").
 var mayImport = map[string][]string{
 	"policy":                {},
