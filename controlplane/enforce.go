@@ -129,9 +129,7 @@ func (s *Server) apply(ctx context.Context) bool {
 	if !s.take(r) {
 		return false
 	}
-	if err := s.fleet.SetPolicy(ctx, r.Policy, r.Spec); err != nil {
-		return true // it is over
-	}
+	s.applyPolicy(ctx)
 	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
 	return true
 }

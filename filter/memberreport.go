@@ -24,14 +24,14 @@ func (m *member) report(now int64) {
 	if m.open && now-m.posted < int64(2*postTimeout) {
 		return
 	}
-	due := m.ack || m.hello || m.node.Due(now)
+	due := m.ack || m.hello || m.fresh || m.node.Due(now)
 	if !due && !m.urgent || now-m.posted < postGap || !m.mayPost(now, due) {
 		return
 	}
 	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation, Policy: m.plugin.version}
 	if due {
 		ackOnly := m.ack && !m.hello
-		m.ack, m.hello = false, false
+		m.ack, m.hello, m.fresh = false, false, false
 		if r := m.node.Report(now, ackOnly); len(r.Holdings) > 0 {
 			msg.Report = &r
 		}
