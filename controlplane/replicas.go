@@ -83,41 +83,34 @@ func (p *peers) begun(now time.Time, epoch uint64) bool {
 	return true
 }
 
-// names are theirs, in order.
-func (p *peers) names() []string {
+// each gives all that are there.
+func (p *peers) each(f func(*peer)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	names := []string{}
 	for _, other := range p.all {
 		if time.Since(other.at) <= presenceLasts {
-			names = append(names, other.name)
+			f(other)
 		}
 	}
+}
+
+// names are theirs, in order.
+func (p *peers) names() []string {
+	names := []string{}
+	p.each(func(other *peer) { names = append(names, other.name) })
 	slices.Sort(names)
 	return names
 }
 
 // has says whether a node has a stream at one of them.
-func (p *peers) has(node string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, other := range p.all {
-		if other.nodes[node] && time.Since(other.at) <= presenceLasts {
-			return true
-		}
-	}
-	return false
+func (p *peers) has(node string) (has bool) {
+	p.each(func(other *peer) { has = has || other.nodes[node] })
+	return has
 }
 
 // nodes is how many nodes have a stream at one of them, about: one that has two counts twice.
 func (p *peers) nodes() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, other := range p.all {
-		if time.Since(other.at) <= presenceLasts {
-			n += len(other.nodes)
-		}
-	}
+	p.each(func(other *peer) { n += len(other.nodes) })
 	return n
 }
 
@@ -256,16 +249,26 @@ func (s *Server) send(ctx context.Context, shared store.Shared, epoch uint64, o 
 	}
 }
 
-// hearReports gives a controller what other replicas pass on.
+// takenAtOnce bounds how many reports wait for a controller. In which order it takes them does not matter.
+const takenAtOnce = 64
+
+// hearReports gives a controller what other replicas pass on, until ctx ends.
 func (s *Server) hearReports(ctx context.Context, shared store.Shared, c *fleet.Controller) {
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	places := make(chan struct{}, takenAtOnce)
 	shared.Listen(ctx, func(_ string, b []byte) {
-		m, err := pfleet.DecodeFromNode(b)
-		if err == nil {
-			_, err = c.Report(ctx, m) // who passed it on knows of the epoch
-		}
-		if err != nil {
-			s.log.Debug("a report that was passed on", "error", err)
-		}
+		places <- struct{}{}
+		waiting.Go(func() {
+			m, err := pfleet.DecodeFromNode(b)
+			if err == nil {
+				_, err = c.Report(ctx, m) // who passed it on knows of the epoch
+			}
+			if err != nil {
+				s.log.Debug("a report that was passed on", "error", err)
+			}
+			<-places
+		})
 	}, channelReports)
 }
 

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,7 +101,11 @@ func newReplica(t *testing.T, c replicaConfig) *replica {
 	r := &replica{replicaConfig: c, t: t, log: log}
 	t.Cleanup(func() {
 		r.end(syscall.SIGKILL)
-		if b, _ := os.ReadFile(log.Name()); t.Failed() {
+		b, _ := os.ReadFile(log.Name())
+		if bytes.Contains(b, []byte("DATA RACE")) || bytes.Contains(b, []byte("panic")) {
+			t.Errorf("%s has failed", c.Name)
+		}
+		if t.Failed() {
 			t.Logf("%s:\n%s", c.Name, b)
 		}
 		log.Close()

@@ -338,6 +338,28 @@ func TestFilterShares(t *testing.T) {
 	}
 }
 
+// A call that comes first to an Envoy waits for no more than a round trip or two.
+func TestFirstCallIsServedSoon(t *testing.T) {
+	w := newMesh(t, 1, 2, mesh)
+	for _, e := range w.envoys {
+		e.rate = 0
+	}
+	w.run(time.Second)
+	for i, model := range []string{"gpt-4o", "gpt-4o", "other", "other"} {
+		x := w.envoys[i%2].Worker(i / 2).Open(filtertest.Request{
+			Path: "/openai/v1/chat/completions", Body: fmt.Appendf(nil, `{"model":%q,"max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}`, model),
+			Headers: [][2]string{{"content-type", "application/json"}, {"x-tenant", fmt.Sprint(i)}, {"x-user", "u"}},
+		})
+		from := w.now
+		for !x.Sent && x.Reply == nil {
+			w.run(time.Duration(worldStep))
+		}
+		if took := time.Duration(w.now - from); x.Reply != nil || took > 100*time.Millisecond {
+			t.Errorf("%d: %v after %v", i, x.Reply, took)
+		}
+	}
+}
+
 // Whatever breaks, no limit does.
 func TestFilterSharesUnderFaults(t *testing.T) {
 	seeds := uint64(6)
