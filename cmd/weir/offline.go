@@ -99,8 +99,10 @@ func (o *offline) send(q *offlineRequest) outcome {
 		return outcome{
 			Does: cmp.Or(h("x-weir-decision"), "deny"), Status: q.status, Reason: h("x-weir-reason"), Tier: h("x-weir-tier"), Message: message(q.reply),
 		}
-	case a != filter.Continue:
+	case a != filter.Continue && o.seen != nil:
 		return outcome{Does: "queue", WaitS: o.seen.Class.Wait.Seconds()}
+	case a != filter.Continue:
+		return outcome{Does: "queue"}
 	}
 	s.ResponseHeaders(false) // in which the filter says where it went
 	h := q.answer.Get
