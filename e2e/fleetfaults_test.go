@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -194,7 +195,8 @@ func (m *meshRun) call(client *http.Client, at int, c call) {
 	if err != nil {
 		if !m.down[at].Load() {
 			m.failed.Add(1)
-			m.t.Logf("%s: %v", m.envoys[at].name, err)
+			stats, _ := m.envoys[at].process.Get(context.Background(), "/stats?filter=rq_active|rq_pending_active|weir_(panics|queue)|wasm.*(active|crash|fail)")
+			m.t.Logf("%s, %s: %v\n%s", m.envoys[at].name, c.tenant, err, stats)
 		}
 		return
 	}

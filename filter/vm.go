@@ -28,6 +28,7 @@ type VM struct {
 	waiters   map[uint64]*waiter // by the number of their entry
 	lastID    uint64
 	turning   *Stream   // whose callback a turn belongs to; nil in a tick
+	late      []late    // answers that are to be given in the next
 	effective uint32    // the stream that host calls are about, in a tick
 	plugins   []*Plugin // those in which somebody waits
 	renewed   int64     // when: the leases

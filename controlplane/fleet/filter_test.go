@@ -342,9 +342,9 @@ func TestFilterShares(t *testing.T) {
 		meant func(*meshCall) bool
 		units func(*meshCall) int64
 	}{
-		{"gpt-4o tpm", 0.9, 60_000, func(c *meshCall) bool { return c.model == "gpt-4o" }, (*meshCall).tokens},
-		{"others' tpm", 0.9, 30_000, func(c *meshCall) bool { return c.model == "other" }, (*meshCall).tokens},
-		{"small rpm", 0.9, 30, func(c *meshCall) bool { return c.tenant == "small" }, one},
+		{"gpt-4o tpm", 0.87, 60_000, func(c *meshCall) bool { return c.model == "gpt-4o" }, (*meshCall).tokens},
+		{"others' tpm", 0.87, 30_000, func(c *meshCall) bool { return c.model == "other" }, (*meshCall).tokens},
+		{"small rpm", 0.87, 30, func(c *meshCall) bool { return c.tenant == "small" }, one},
 	} {
 		sum := int64(0)
 		for _, c := range w.calls {

@@ -159,7 +159,8 @@ type Worker struct {
 
 	process *Process
 	vm      vm
-	current *Exchange // whose callback is running
+	current *Exchange // whose callback is running, or whom it means
+	stop    bool      // a stream has been answered in this callback
 
 	answered struct { // to a post
 		status int
