@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// batches is into how many parts a latency is cut, whose medians say how far it strays.
+const batches = 5
+
+// samples are what one peer's requests took, in the order of the turns.
+type samples [][]time.Duration
+
+// latency asks all peers in turn, in another order each time, over one connection each: what another program does to this
+// machine then meets all of them.
+func (b *bench) latency(ctx context.Context, title string, body []byte, n int, of func(answer) []time.Duration) error {
+	client := newClient(1)
+	defer client.CloseIdleConnections()
+	all := make([]samples, len(b.peers))
+	const warmUp = 20
+	for i := range n + warmUp {
+		for _, k := range rand.Perm(len(b.peers)) {
+			a, err := send(ctx, client, b.peers[k].addr, call{"perf", body})
+			if err != nil || a.status != http.StatusOK {
+				return fmt.Errorf("%s: %s answered %d %s: %w", title, b.peers[k].name, a.status, a.body, err)
+			}
+			if i >= warmUp {
+				all[k] = append(all[k], of(a))
+			}
+		}
+	}
+	b.report.latency(title, b.peers, all)
+	return nil
+}
+
+func (b *bench) latencies(ctx context.Context) error {
+	n := map[bool]int{false: 1500, true: 20}[b.short]
+	s := script{tag: "perf", prompt: 100, completion: 100}
+	total := func(a answer) []time.Duration { return []time.Duration{a.total} }
+	for _, kb := range []int{2, 32, 256} {
+		if err := b.latency(ctx, fmt.Sprintf("a chat of %d KB", kb), chat(s, 100, false, prose(kb<<10)), n/cmp.Or(kb/64, 1), total); err != nil {
+			return err
+		}
+	}
+	s.chunks, s.gap = 10, 2*time.Millisecond
+	stream := chat(s, 100, true, prose(2<<10))
+	first := func(a answer) []time.Duration { return []time.Duration{a.first} }
+	if err := b.latency(ctx, "a stream's first byte", stream, n/4, first); err != nil {
+		return err
+	}
+	return b.latency(ctx, "each chunk of a stream, from the provider to the client", stream, n/4, func(a answer) []time.Duration { return a.chunks })
+}
+
+// quantile takes it of samples, one after another.
+func quantile(s samples, q float64) time.Duration {
+	flat := slices.Sorted(slices.Values(slices.Concat(s...)))
+	return flat[min(int(float64(len(flat))*q), len(flat)-1)]
+}
+
+// batch is the i-th part of samples.
+func (s samples) batch(i int) samples { return s[i*len(s)/batches : (i+1)*len(s)/batches] }
+
+// A load is what one peer did in a round.
+type load struct {
+	perSecond, cpu float64 // requests; µs of processor time for each
+	memory         int64
+	p99            time.Duration
+}
+
+// throughput gives each peer its rounds, in turn.
+func (b *bench) throughput(ctx context.Context) error {
+	rounds, length := 5, 2*time.Second
+	if b.short {
+		rounds, length = 1, 100*time.Millisecond
+	}
+	body := chat(script{tag: "perf", prompt: 100, completion: 100}, 100, false, prose(2<<10))
+	loads := make([][]load, len(b.peers))
+	for range rounds {
+		for k, p := range b.peers {
+			l, err := round(ctx, p, body, 32, length)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			loads[k] = append(loads[k], l)
+			time.Sleep(length / 10) // some go on working after they have answered
+		}
+	}
+	b.report.throughput(b.peers, loads)
+	return nil
+}
+
+func round(ctx context.Context, p *peer, body []byte, connections int, length time.Duration) (l load, err error) {
+	client := newClient(connections)
+	defer client.CloseIdleConnections()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var times samples
+	before, started := usageOf(p.parts), time.Now()
+	for range connections {
+		all.Go(func() {
+			var mine []time.Duration
+			var failed error
+			for failed == nil && time.Since(started) < length {
+				var a answer
+				if a, failed = send(ctx, client, p.addr, call{"perf", body}); failed == nil && a.status != http.StatusOK {
+					failed = fmt.Errorf("answered %d %s", a.status, a.body)
+				}
+				mine = append(mine, a.total)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			times, err = append(times, mine), cmp.Or(err, failed)
+		})
+	}
+	all.Wait()
+	took, after := time.Since(started), usageOf(p.parts)
+	n := float64(len(slices.Concat(times...)))
+	return load{n / took.Seconds(), float64((after.cpu - before.cpu).Microseconds()) / n, after.memory, quantile(times, 0.99)}, err
+}
