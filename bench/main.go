@@ -25,6 +25,9 @@ import (
 //go:embed intro.md
 var intro string
 
+//go:embed capacity.md
+var capacityIntro string
+
 func randomName() string { return strings.ToLower(rand.Text()) }
 
 func main() {
@@ -41,10 +44,11 @@ func main() {
 	flag.StringVar(&b.root, "root", ".", "the repository")
 	flag.StringVar(&b.tools, "tools", ".tools/peers", "where get.sh has put the peers")
 	flag.BoolVar(&b.short, "short", false, "all rows, from so few requests that the figures mean nothing")
+	model := flag.Bool("capacity", false, "the capacity model, instead of the comparison")
 	flag.BoolVar(&b.litellm, "litellm", false, "LiteLLM, too")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	text, err := b.measure(ctx, *only)
+	text, err := b.measure(ctx, *only, *model)
 	cancel()
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, []byte(text), 0o644)
@@ -62,7 +66,7 @@ func fail(err error) {
 }
 
 // measure starts everything, takes all the figures, and ends everything.
-func (b *bench) measure(ctx context.Context, only string) (text string, err error) {
+func (b *bench) measure(ctx context.Context, only string, model bool) (text string, err error) {
 	if b.dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
 		return "", err
 	}
@@ -71,13 +75,26 @@ func (b *bench) measure(ctx context.Context, only string) (text string, err erro
 		b.envoy = filepath.Join(b.root, ".tools/envoy/bin/envoy")
 	}
 	defer b.close()
-	started, before := time.Now(), machine()
+	started, before, about := time.Now(), machine(), intro
+	if model {
+		about, err = capacityIntro, b.capacity(ctx)
+	} else {
+		err = b.compare(ctx, only, started)
+	}
+	if err != nil {
+		return b.report.String(), err
+	}
+	return fmt.Sprintf("%s\nMeasured %s in %v. At the beginning: %s. At the end: %s.\n%s", about, started.Format("2006-01-02"), time.Since(started).Round(time.Second), before, machine(), b.report), nil
+}
+
+// compare takes the figures of all peers.
+func (b *bench) compare(ctx context.Context, only string, started time.Time) error {
 	fmt.Fprintln(os.Stderr, "Starting all peers …")
 	if err := b.startPeers(); err != nil {
-		return "", err
+		return err
 	}
 	if err := b.ready(ctx); err != nil {
-		return "", err
+		return err
 	}
 	for _, part := range []struct {
 		name string
@@ -88,11 +105,10 @@ func (b *bench) measure(ctx context.Context, only string) (text string, err erro
 		}
 		fmt.Fprintf(os.Stderr, "%5.0f s: %s …\n", time.Since(started).Seconds(), part.name)
 		if err := part.run(ctx); err != nil {
-			return b.report.String(), err
+			return err
 		}
 	}
-	facts := fmt.Sprintf("\nMeasured %s in %v. At the beginning: %s. At the end: %s.\n", started.Format("2006-01-02"), time.Since(started).Round(time.Second), before, machine())
-	return intro + facts + b.report.String(), nil
+	return nil
 }
 
 // ready waits until each peer has answered for a while.

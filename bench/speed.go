@@ -19,44 +19,54 @@ const batches = 5
 // samples are what one peer's requests took, in the order of the turns.
 type samples [][]time.Duration
 
+// A view is one figure of an answer, or several.
+type view struct {
+	title string
+	of    func(answer) []time.Duration
+}
+
 // latency asks all peers in turn, in another order each time, over one connection each: what another program does to this
 // machine then meets all of them.
-func (b *bench) latency(ctx context.Context, title string, body []byte, n int, of func(answer) []time.Duration) error {
+func (b *bench) latency(ctx context.Context, body []byte, n int, views ...view) error {
 	client := newClient(1)
 	defer client.CloseIdleConnections()
-	all := make([]samples, len(b.peers))
+	all := make([][]samples, len(views))
+	for v := range views {
+		all[v] = make([]samples, len(b.peers))
+	}
 	const warmUp = 20
 	for i := range n + warmUp {
 		for _, k := range rand.Perm(len(b.peers)) {
 			a, err := send(ctx, client, b.peers[k].addr, call{"perf", body})
 			if err != nil || a.status != http.StatusOK {
-				return fmt.Errorf("%s: %s answered %d %s: %w", title, b.peers[k].name, a.status, a.body, err)
+				return fmt.Errorf("%s answered %d %s: %w", b.peers[k].name, a.status, a.body, err)
 			}
-			if i >= warmUp {
-				all[k] = append(all[k], of(a))
+			for v := range views {
+				if i >= warmUp {
+					all[v][k] = append(all[v][k], views[v].of(a))
+				}
 			}
 		}
 	}
-	b.report.latency(title, b.peers, all)
+	for v := range views {
+		b.report.latency(views[v].title, b.peers, all[v])
+	}
 	return nil
 }
 
 func (b *bench) latencies(ctx context.Context) error {
-	n := map[bool]int{false: 1500, true: 20}[b.short]
+	n := map[bool]int{false: 1200, true: 10}[b.short]
 	s := script{tag: "perf", prompt: 100, completion: 100}
 	total := func(a answer) []time.Duration { return []time.Duration{a.total} }
 	for _, kb := range []int{2, 32, 256} {
-		if err := b.latency(ctx, fmt.Sprintf("a chat of %d KB", kb), chat(s, 100, false, prose(kb<<10)), n/cmp.Or(kb/64, 1), total); err != nil {
+		if err := b.latency(ctx, chat(s, 100, false, prose(kb<<10)), max(n/max(kb/64, 1), 10), view{fmt.Sprintf("a chat of %d KB", kb), total}); err != nil {
 			return err
 		}
 	}
 	s.chunks, s.gap = 10, 2*time.Millisecond
-	stream := chat(s, 100, true, prose(2<<10))
-	first := func(a answer) []time.Duration { return []time.Duration{a.first} }
-	if err := b.latency(ctx, "a stream's first byte", stream, n/4, first); err != nil {
-		return err
-	}
-	return b.latency(ctx, "each chunk of a stream, from the provider to the client", stream, n/4, func(a answer) []time.Duration { return a.chunks })
+	return b.latency(ctx, chat(s, 100, true, prose(2<<10)), max(n/4, 10),
+		view{"a stream's first byte, 2 KB", func(a answer) []time.Duration { return []time.Duration{a.first} }},
+		view{"each chunk of a stream, from the provider to the client", func(a answer) []time.Duration { return a.chunks }})
 }
 
 // quantile takes it of samples, one after another.
