@@ -34,10 +34,11 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
+test: $(BINARY) $(ENVOY) $(CLIENTS) $(PEERS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
+	cd bench && go test .
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -48,6 +49,7 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 	go mod tidy -diff
 	go mod verify
 	cd e2e/clients/go && go vet ./... && go mod tidy -diff
+	cd bench && go vet . && go mod tidy -diff
 	go test ./internal/arch
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),5000x)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
@@ -60,7 +62,7 @@ bench: $(BINARY) $(ENVOY) $(PEERS) redis ## measure weir beside its peers, in on
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -tools ../.tools/peers $(if $(LITELLM),-litellm) -out ../docs/benchmarks.md
 
 bench-test: $(BINARY) $(ENVOY) $(PEERS) redis ## the short form of it: every peer starts, every table has its rows
-	cd bench && go vet . && go mod tidy -diff && go test .
+	cd bench && go test .
 
 capacity: $(BINARY) $(ENVOY) ## measure what requests, keys and Envoys cost, into docs/capacity.md
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -capacity -out ../docs/capacity.md

@@ -88,7 +88,7 @@ func (b *bench) admission(ctx context.Context) error {
 // limited are the peers that limit something.
 func (b *bench) limited() (peers []*peer) {
 	for _, p := range b.peers {
-		if p.name != "direct" && p.name != "plain Envoy" {
+		if p.name != "direct" && !strings.HasPrefix(p.name, "plain Envoy") {
 			peers = append(peers, p)
 		}
 	}

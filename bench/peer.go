@@ -90,7 +90,7 @@ func (b *bench) startPeers() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(b.startEnvoy("plain Envoy", "", nil, nil, nil),
+	err = errors.Join(b.startEnvoy("plain Envoy", "", nil, nil, nil), b.startEnvoy("plain Envoy, again", "", nil, nil, nil),
 		b.startLocal(),
 		b.startEnvoy("ratelimit, calls", serviceFilter(byCall), service, redis, b.serviceLimits),
 		b.startEnvoy("ratelimit, tokens when done", usageFilters+serviceFilter(whenDone), service, redis, b.serviceLimits),

@@ -34,15 +34,20 @@ func (b *bench) latency(ctx context.Context, body []byte, n int, views ...view) 
 	for v := range views {
 		all[v] = make([]samples, len(b.peers))
 	}
-	const warmUp = 20
-	for i := range n + warmUp {
+	part := (n + batches - 1) / batches
+	const warmUp = 5
+	for i := range batches * (part + warmUp) {
+		turn := i % (part + warmUp)
+		if turn == 0 {
+			client.CloseIdleConnections() // each part has connections of its own, perhaps to other workers
+		}
 		for _, k := range rand.Perm(len(b.peers)) {
 			a, err := send(ctx, client, b.peers[k].addr, call{"perf", body})
 			if err != nil || a.status != http.StatusOK {
 				return fmt.Errorf("%s answered %d %s: %w", b.peers[k].name, a.status, a.body, err)
 			}
 			for v := range views {
-				if i >= warmUp {
+				if turn >= warmUp {
 					all[v][k] = append(all[v][k], views[v].of(a))
 				}
 			}
