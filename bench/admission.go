@@ -37,8 +37,8 @@ type outcome struct {
 	refusal               answer
 }
 
-// dense is text of which chars/4 says a tenth: signs of which each has several tokens.
-var dense = strings.Repeat("𓂀𓃭𓅓𓆣𓇋𓈖𓉐𓊃", 36)
+// dense is text of which, with its script, chars/4 says a tenth: signs that are four tokens each.
+var dense = strings.Repeat("𓂀𓃭𓅓𓆣𓇋𓈖𓉐𓊃", 25) + prose(95)
 
 // plans is the timetable, which begins a second after a full minute; peers begin their bursts one after another.
 func plans() []plan {

@@ -27,7 +27,7 @@ type outage struct {
 
 // outages stops each peer's store for a while, all at the same time.
 func (b *bench) outages(ctx context.Context) error {
-	before, away, after := 2*time.Second, 20*time.Second, 15*time.Second
+	before, away, after := 2*time.Second, 20*time.Second, 40*time.Second
 	if b.short {
 		before, away, after = 300*time.Millisecond, time.Second, 500*time.Millisecond
 	}

@@ -78,10 +78,14 @@ func (r *report) throughput(peers []*peer, loads [][]load) {
 }
 
 func (r *report) admission(peers []*peer, all []plan, outcomes []map[string]*outcome) {
-	const note = "A limit of 10,000 tokens a minute, calls of about 500, a provider that takes 300 ms. Counted at the provider: tokens that came through in the first second, and in the worst 60 seconds, as shares of the limit. Above 1.00 is too much."
+	const note = "A limit of 10,000 tokens a minute, calls of about 500, a provider that takes 300 ms. Counted at the provider: tokens that came through in the first second, and in the worst 60 seconds, as shares of the limit. Above 1.00 is too much. Of weir's limits a quarter may come at once, unless the policy's `burst` says otherwise: hence its 0.25."
 	head := []string{"peer"}
 	for _, p := range all[:4] {
-		head = append(head, p.title+": 1 s", "60 s")
+		if len(p.bursts) == 1 {
+			head = append(head, p.title+": 1 s", "60 s")
+		} else {
+			head = append(head, p.title+": 60 s")
+		}
 	}
 	share := func(n int) string { return fmt.Sprintf("%.2f", float64(n)/limit) }
 	r.table("Over-admission", note, head...)
@@ -89,11 +93,14 @@ func (r *report) admission(peers []*peer, all []plan, outcomes []map[string]*out
 		cells := []string{p.name}
 		for _, pl := range all[:4] {
 			o := outcomes[k][pl.name]
-			cells = append(cells, share(o.second), share(o.minute))
+			if len(pl.bursts) == 1 {
+				cells = append(cells, share(o.second))
+			}
+			cells = append(cells, share(o.minute))
 		}
 		r.row(cells...)
 	}
-	r.table("Under-use", "How much of a limit is used by calls that would take more of it, in a minute; more than 1.00 is over-admission.", "peer", all[4].title, all[5].title)
+	r.table("Under-use", "How much of a limit is used by calls that would take more of it, in a minute; more than 1.00 is over-admission. Who reserves `max_tokens` cannot use the end of a limit that is smaller than one of them.", "peer", all[4].title, all[5].title)
 	for k, p := range peers {
 		r.row(p.name, share(outcomes[k][all[4].name].total), share(outcomes[k][all[5].name].total))
 	}
