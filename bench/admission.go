@@ -49,7 +49,7 @@ func plans() []plan {
 		{name: "dense", title: "text ten times denser than chars/4", text: dense, maxTokens: 400, completion: 400, bursts: []burst{{60 * s, 200}}, every: s / 5, from: 60 * s, end: 117 * s},
 		{name: "hidden", title: "the provider counts ten times what the text has", times: 10, maxTokens: 400, completion: 400, bursts: []burst{{75 * s, 200}}, every: s / 5, from: 75 * s, end: 117 * s},
 		{name: "unused", title: "max_tokens 4000, 200 used", maxTokens: 4000, completion: 200, every: s / 5, from: 60 * s, end: 117 * s, counted: 60 * s},
-		{name: "steady", title: "six times the limit, all the time", maxTokens: 400, completion: 400, every: s / 2, from: 0, end: 180 * s, counted: 120 * s},
+		{name: "steady", title: "six times the limit, all the time", maxTokens: 400, completion: 400, every: s / 2, from: 0, end: 120 * s, counted: 60 * s},
 	}
 }
 

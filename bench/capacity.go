@@ -27,15 +27,22 @@ var tierLimits = []string{
 
 // capacity measures what the capacity model is fitted to.
 func (b *bench) capacity(ctx context.Context) error {
-	b.provider = freeAddr()
-	self, err := os.Executable()
-	if err != nil {
+	if err := b.startProvider(); err != nil {
 		return err
 	}
-	if _, err := b.run(&process{name: "provider", addr: b.provider, args: []string{self, "upstream", b.provider}}); err != nil {
-		return err
+	for _, measure := range []func(context.Context) error{b.tierCosts, b.keyCosts, b.fleetCosts} {
+		if err := measure(ctx); err != nil {
+			return err
+		}
+		b.close() // what is measured next is not to share the machine with it
+		b.processes = nil
+		b.peers = nil
+		fmt.Fprintln(os.Stderr, "a part of the model is measured")
+		if err := b.startProvider(); err != nil {
+			return err
+		}
 	}
-	return errors.Join(b.tierCosts(ctx), b.keyCosts(ctx), b.fleetCosts(ctx))
+	return nil
 }
 
 // tierCosts measures the processor time that Envoy takes for a request, by the number of tiers.
@@ -62,7 +69,7 @@ func (b *bench) tierCosts(ctx context.Context) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	rounds, length := 7, 2*time.Second
+	rounds, length := 7, 1500*time.Millisecond
 	if b.short {
 		rounds, length = 1, 200*time.Millisecond
 	}
@@ -83,54 +90,65 @@ func (b *bench) tierCosts(ctx context.Context) error {
 
 // keyCosts measures what users take of memory: in Envoy, where each has a record, and in the control plane.
 func (b *bench) keyCosts(ctx context.Context) error {
-	steps := []int{0, 4_000, 8_000, 16_000, 32_000}
-	if b.short {
-		steps = []int{0, 50, 100}
-	}
-	var xs []float64
-	memory := map[string][]int64{}
-	for _, scope := range []string{"node", "fleet"} {
-		file, err := b.write("keys-"+scope+".yaml", b.policy("  user: {default: {tpm: 10_000, scope: "+scope+"}}\n")+"slots: {user: 262_144}\n")
+	var all []keyRun
+	for scope, step := range map[string]int{"node": 4000, "fleet": 500} { // users of scope fleet are asked for one by one
+		r, err := b.keyRun(ctx, scope, map[bool]int{false: step, true: 20}[b.short])
 		if err != nil {
 			return err
 		}
-		p, err := b.runWeir("keys, scope "+scope, file)
-		if err != nil {
-			return err
-		}
-		b.peers = []*peer{p}
-		if err := b.ready(ctx); err != nil {
-			return err
-		}
-		if scope == "node" {
-			xs = nil
-		}
-		for i := 1; i < len(steps); i++ {
-			if i == 1 { // what a first load takes for ever is not the keys'
-				if err := b.manyUsers(ctx, p, 0, 1, 2000); err != nil {
-					return err
-				}
-				memory[scope+" Envoy"] = append(memory[scope+" Envoy"], usageOf(p.parts[:1]).memory)
-				memory[scope+" control plane"] = append(memory[scope+" control plane"], usageOf(p.parts[1:]).memory)
-			}
-			if err := b.manyUsers(ctx, p, steps[i-1], steps[i], steps[i]-steps[i-1]); err != nil {
-				return err
-			}
-			time.Sleep(2 * time.Second) // two reports
-			memory[scope+" Envoy"] = append(memory[scope+" Envoy"], usageOf(p.parts[:1]).memory)
-			memory[scope+" control plane"] = append(memory[scope+" control plane"], usageOf(p.parts[1:]).memory)
-		}
-		for _, part := range p.parts {
-			if err := part.stop(); err != nil {
-				return err
-			}
-		}
+		all = append(all, r)
 	}
-	for _, s := range steps {
-		xs = append(xs, float64(s))
-	}
-	b.report.keyCosts(xs, memory)
+	b.report.keyCosts(all)
 	return nil
+}
+
+// A keyRun is what more and more users of one scope take.
+type keyRun struct {
+	scope                  string
+	users, envoy, control  []float64 // bytes
+	first, perSecond, took float64   // calls a second of a user that is known, and of users that are not
+}
+
+func (b *bench) keyRun(ctx context.Context, scope string, step int) (r keyRun, err error) {
+	r.scope = scope
+	file, err := b.write("keys-"+scope+".yaml", b.policy("  user: {default: {tpm: 10_000, scope: "+scope+"}}\n")+"slots: {user: 262_144}\n")
+	if err != nil {
+		return r, err
+	}
+	p, err := b.runWeir("keys, scope "+scope, file)
+	if err != nil {
+		return r, err
+	}
+	b.peers = []*peer{p}
+	if err := b.ready(ctx); err != nil {
+		return r, err
+	}
+	// What a first load takes for ever is not the keys'.
+	started := time.Now()
+	if err := b.manyUsers(ctx, p, 0, 1, step); err != nil {
+		return r, err
+	}
+	r.first = float64(step) / time.Since(started).Seconds()
+	for n := 0; ; n += step {
+		r.users = append(r.users, float64(n))
+		r.envoy, r.control = append(r.envoy, float64(usageOf(p.parts[:1]).memory)), append(r.control, float64(usageOf(p.parts[1:]).memory))
+		if n == 4*step {
+			break
+		}
+		started := time.Now()
+		if err := b.manyUsers(ctx, p, n, n+step, step); err != nil {
+			return r, err
+		}
+		r.took += time.Since(started).Seconds()
+		time.Sleep(2 * time.Second) // two reports
+	}
+	r.perSecond = r.users[4] / r.took
+	for _, part := range p.parts {
+		if err := part.stop(); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
 }
 
 // manyUsers makes calls by users with these numbers, of 64 tenants.
@@ -178,7 +196,7 @@ func (b *bench) fleetCosts(ctx context.Context) error {
 	var runs []fleetRun
 	for _, s := range sizes {
 		fmt.Fprintf(os.Stderr, "a fleet of %d, %d tenants each …\n", s[0], s[1])
-		out, err := exec.CommandContext(ctx, filepath.Join(b.root, "bin/weir"), "bench", "fleet", "--nodes", strconv.Itoa(s[0]), "--tenants", strconv.Itoa(s[1]), "--steady", map[bool]string{false: "10s", true: "2s"}[b.short], "--cuts", "1").Output()
+		out, err := exec.CommandContext(ctx, filepath.Join(b.root, "bin/weir"), "bench", "fleet", "--nodes", strconv.Itoa(s[0]), "--tenants", strconv.Itoa(s[1]), "--steady", map[bool]string{false: "8s", true: "2s"}[b.short], "--cuts", "1").Output()
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%d Envoys with %d tenants: %v: %s\n", s[0], s[1], err, out)
 			continue // this machine is too small for it; the table says which there are

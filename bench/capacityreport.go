@@ -30,23 +30,26 @@ func (r *report) tierCosts(peers []*peer, costs [][]float64) {
 	fmt.Fprintf(r, "\nFitted: weir adds %.0f + %.1f × tiers µs of processor time to a request (farthest point %.0f µs off). One core of such a machine spends all of its time on weir's part at %.0f requests a second with 3 tiers.\n", a, b, worst, 1e6/(a+3*b))
 }
 
-func (r *report) keyCosts(users []float64, memory map[string][]int64) {
-	head := []string{"process"}
-	for _, u := range users {
-		head = append(head, fmt.Sprintf("%.0f users, MiB", u))
-	}
-	r.table("A user's record", "Memory of the process after as many different users, of 64 tenants, have made one call each, with a token limit for each user and `slots: {user: 262_144}`; at first 2,000 calls of one user.", append(head, "bytes a user, fitted", "farthest point off")...)
+func (r *report) keyCosts(runs []keyRun) {
+	r.table("A user's record", "Memory of the process before and after four steps in which as many new users, of 64 tenants, have made one call each over 16 connections, with a token limit for each user and `slots: {user: 262_144}`; before the first step one user has made as many calls as a step has.",
+		"process", "users in a step", "MiB before", "after each step", "bytes a user, fitted", "farthest point off MiB")
 	var fitted []string
-	for _, name := range []string{"node Envoy", "node control plane", "fleet Envoy", "fleet control plane"} {
-		cells, y := []string{"scope " + name}, []float64(nil)
-		for _, m := range memory[name] {
-			cells, y = append(cells, fmt.Sprintf("%.1f", float64(m)/(1<<20))), append(y, float64(m))
+	for _, run := range runs {
+		for what, memory := range map[string][]float64{"Envoy": run.envoy, "control plane": run.control} {
+			var after []string
+			for _, m := range memory[1:] {
+				after = append(after, fmt.Sprintf("%.1f", m/(1<<20)))
+			}
+			_, slope, worst := line(run.users, memory)
+			r.row("scope "+run.scope+", "+what, fmt.Sprintf("%.0f", run.users[1]), fmt.Sprintf("%.1f", memory[0]/(1<<20)), strings.Join(after, ", "), fmt.Sprintf("%.0f", slope), fmt.Sprintf("%.1f", worst/(1<<20)))
+			fitted = append(fitted, fmt.Sprintf("scope %s, %s: %.1f MiB for %d users, %.0f MiB for %d", run.scope, what, slope*usersEach/(1<<20), usersEach, slope*manyUsers/(1<<20), manyUsers))
 		}
-		_, slope, worst := line(users, y)
-		r.row(append(cells, fmt.Sprintf("%.0f", slope), fmt.Sprintf("%.1f MiB", worst/(1<<20)))...)
-		fitted = append(fitted, fmt.Sprintf("scope %s: %.0f MiB for %d users, %.0f MiB for %d", name, slope*usersEach/(1<<20), usersEach, slope*manyUsers/(1<<20), manyUsers))
 	}
-	fmt.Fprintf(r, "\nExtrapolated, beyond what the process takes anyway: %s.\n", strings.Join(fitted, "; "))
+	slices.Sort(fitted)
+	fmt.Fprintf(r, "\nExtrapolated, beyond what the process takes anyway: %s.\n\n", strings.Join(fitted, "; "))
+	for _, run := range runs {
+		fmt.Fprintf(r, "Scope %s: %.0f calls a second of one user, %.0f of users that are new at this Envoy.\n\n", run.scope, run.first, run.perSecond)
+	}
 }
 
 func (r *report) fleetCosts(runs []fleetRun) {

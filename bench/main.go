@@ -107,9 +107,6 @@ func (b *bench) compare(ctx context.Context, only string, started time.Time) err
 		if err := part.run(ctx); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(b.root, "build/benchmarks.partial.md"), []byte(b.report.String()), 0o644); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -41,6 +41,7 @@ type bench struct {
 	root      string // of the repository
 	envoy     string
 	tools     string
+	self      string // this program, if it is not what runs
 	litellm   bool
 	short     bool
 	provider  string // host:port
@@ -76,13 +77,19 @@ func (b *bench) write(name, text string) (path string, err error) {
 	return path, os.Rename(filepath.Join(b.dir, "new"), path)
 }
 
-func (b *bench) startPeers() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// startProvider starts this program as the provider.
+func (b *bench) startProvider() error {
+	self := b.self
+	if self == "" {
+		self, _ = os.Executable()
 	}
 	b.provider = freeAddr()
-	if _, err := b.run(&process{name: "provider", addr: b.provider, args: []string{self, "upstream", b.provider}}); err != nil {
+	_, err := b.run(&process{name: "provider", addr: b.provider, args: []string{self, "upstream", b.provider}})
+	return err
+}
+
+func (b *bench) startPeers() error {
+	if err := b.startProvider(); err != nil {
 		return err
 	}
 	b.peers = []*peer{{name: "direct", addr: b.provider}}

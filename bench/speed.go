@@ -60,7 +60,7 @@ func (b *bench) latency(ctx context.Context, body []byte, n int, views ...view) 
 }
 
 func (b *bench) latencies(ctx context.Context) error {
-	n := map[bool]int{false: 1200, true: 10}[b.short]
+	n := map[bool]int{false: 700, true: 10}[b.short]
 	s := script{tag: "perf", prompt: 100, completion: 100}
 	total := func(a answer) []time.Duration { return []time.Duration{a.total} }
 	for _, kb := range []int{2, 32, 256} {
