@@ -91,8 +91,11 @@ func (b *bench) tierCosts(ctx context.Context) error {
 // keyCosts measures what users take of memory: in Envoy, where each has a record, and in the control plane.
 func (b *bench) keyCosts(ctx context.Context) error {
 	var all []keyRun
-	for scope, step := range map[string]int{"node": 4000, "fleet": 500} { // users of scope fleet are asked for one by one
-		r, err := b.keyRun(ctx, scope, map[bool]int{false: step, true: 20}[b.short])
+	for _, s := range []struct {
+		scope string
+		step  int
+	}{{"node", 4000}, {"fleet", 500}} { // users of scope fleet are asked for one by one
+		r, err := b.keyRun(ctx, s.scope, map[bool]int{false: s.step, true: 20}[b.short])
 		if err != nil {
 			return err
 		}

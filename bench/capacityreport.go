@@ -35,7 +35,8 @@ func (r *report) keyCosts(runs []keyRun) {
 		"process", "users in a step", "MiB before", "after each step", "bytes a user, fitted", "farthest point off MiB")
 	var fitted []string
 	for _, run := range runs {
-		for what, memory := range map[string][]float64{"Envoy": run.envoy, "control plane": run.control} {
+		for i, memory := range [][]float64{run.envoy, run.control} {
+			what := []string{"Envoy", "control plane"}[i]
 			var after []string
 			for _, m := range memory[1:] {
 				after = append(after, fmt.Sprintf("%.1f", m/(1<<20)))
@@ -45,7 +46,6 @@ func (r *report) keyCosts(runs []keyRun) {
 			fitted = append(fitted, fmt.Sprintf("scope %s, %s: %.1f MiB for %d users, %.0f MiB for %d", run.scope, what, slope*usersEach/(1<<20), usersEach, slope*manyUsers/(1<<20), manyUsers))
 		}
 	}
-	slices.Sort(fitted)
 	fmt.Fprintf(r, "\nExtrapolated, beyond what the process takes anyway: %s.\n\n", strings.Join(fitted, "; "))
 	for _, run := range runs {
 		fmt.Fprintf(r, "Scope %s: %.0f calls a second of one user, %.0f of users that are new at this Envoy.\n\n", run.scope, run.first, run.perSecond)
@@ -53,7 +53,7 @@ func (r *report) keyCosts(runs []keyRun) {
 }
 
 func (r *report) fleetCosts(runs []fleetRun) {
-	r.table("The control plane of a fleet", "`weir bench fleet --nodes N --tenants T --steady 10s --cuts 1`: each Envoy asks for more than its share of a provider's tokens and requests all the time, and for T tenants of its own.",
+	r.table("The control plane of a fleet", "`weir bench fleet --nodes N --tenants T --steady 8s --cuts 1`: each Envoy asks for more than its share of a provider's tokens and requests all the time, and for T tenants of its own.",
 		"Envoys", "tenants each", "cores", "memory MiB", "reports/s", "pushed KB/s", "a cut in force, p50 ms", "p99 ms", "Envoys later than 15 s")
 	for _, f := range runs {
 		r.row(fmt.Sprint(f.nodes), fmt.Sprint(f.tenants), fmt.Sprintf("%.2f", f.cores), fmt.Sprintf("%.0f", f.memory), fmt.Sprintf("%.0f", f.reports), fmt.Sprintf("%.0f", f.pushed/1000),
@@ -64,16 +64,16 @@ func (r *report) fleetCosts(runs []fleetRun) {
 	nodes, tenants := func(f fleetRun) float64 { return float64(f.nodes) }, func(f fleetRun) float64 { return float64(f.nodes * f.tenants) }
 	r.WriteString("\n")
 	for _, what := range []struct {
-		name, format string
-		of           func(fleetRun) float64
+		name string
+		of   func(fleetRun) float64
 	}{
-		{"cores", "%.4g", func(f fleetRun) float64 { return f.cores }},
-		{"MiB of memory", "%.4g", func(f fleetRun) float64 { return f.memory }},
-		{"KB pushed a second", "%.4g", func(f fleetRun) float64 { return f.pushed / 1000 }},
+		{"cores", func(f fleetRun) float64 { return f.cores }},
+		{"MiB of memory", func(f fleetRun) float64 { return f.memory }},
+		{"KB pushed a second", func(f fleetRun) float64 { return f.pushed / 1000 }},
 	} {
 		a, byNode, worst := line(column(runs, one, nodes), column(runs, one, what.of))
 		_, byKey, worstKey := line(column(runs, least, tenants), column(runs, least, what.of))
-		f := strings.ReplaceAll("Fitted: F + F × Envoys + F × (tenants − 1) × Envoys "+what.name+" (farthest points F and F off). Extrapolated to %d Envoys: F with one tenant each, F with %d tenants or users each that are busy all the time.\n\n", "F", what.format)
+		f := strings.ReplaceAll("Fitted: § + § × Envoys + § × (tenants − 1) × Envoys "+what.name+" (farthest points § and § off). Extrapolated to %d Envoys: § with one tenant each, § with %d tenants or users each that are busy all the time.\n\n", "§", "%.4g")
 		few := a + byNode*manyEnvoys
 		fmt.Fprintf(r, f, a, byNode, byKey, worst, worstKey, manyEnvoys, few, few+byKey*(usersEach-1)*manyEnvoys, usersEach)
 	}
