@@ -382,6 +382,29 @@ func TestFirstCallIsServedSoon(t *testing.T) {
 	}
 }
 
+// A new controller that has what the one before kept lends on at once, and no more than there is.
+func TestLoansOutliveTheController(t *testing.T) {
+	w := newMesh(t, 7, 2, mesh)
+	for _, e := range w.envoys {
+		e.rate = 6
+	}
+	w.run(80 * time.Second)
+	w.start()
+	from := w.now
+	w.run(10 * time.Second)
+	after := 0
+	for _, c := range w.calls {
+		if c.tenant == "small" && c.at > from+int64(3*time.Second) {
+			after++
+		}
+	}
+	w.run(time.Minute)
+	w.check()
+	if after < 2 {
+		t.Errorf("%d calls in the seconds 3 to 10 of the new controller", after)
+	}
+}
+
 // Whatever breaks, no limit does.
 func TestFilterSharesUnderFaults(t *testing.T) {
 	seeds := uint64(6)
