@@ -27,6 +27,8 @@ type metrics struct {
 	refusals [feedback.NumClasses]*Metric
 	retries  *Metric
 	reports  [2]*Metric // that were taken, or failed
+	takes    [len(takeResults)]*Metric
+	settles  [len(settleResults)]*Metric
 }
 
 // flush tells the host what was counted.
@@ -53,6 +55,8 @@ const (
 	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
 	metricQueued   = "weir_queued_total"
 	metricReports  = "weir_fleet_reports_total"     // result
+	metricTakes    = "weir_central_takes_total"     // result
+	metricSettles  = "weir_central_settles_total"   // result
 	metricFanouts  = "weir_fanouts_total"           // decision, reason
 	metricBranches = "weir_branches_total"          // source
 	metricShadow   = "weir_shadow_denials_total"    // the same, for limits in shadow mode
@@ -111,6 +115,29 @@ func (v *VM) countReport(status int) {
 	} else {
 		v.count(&v.metrics.reports[1], metricReports, "result", "failed")
 	}
+}
+
+// What becomes of what the control plane is asked for.
+const (
+	takeAdmitted = iota
+	takeRefused
+	takeFailed // nobody has answered
+	takeFloor  // the floor has admitted it
+
+	settleTaken = 0
+	settleLost  = 1
+)
+
+var (
+	takeResults   = [...]string{"admitted", "refused", "failed", "floor"}
+	settleResults = [...]string{"taken", "lost"}
+)
+
+func (v *VM) countTake(r int) { v.count(&v.metrics.takes[r], metricTakes, "result", takeResults[r]) }
+
+func (v *VM) countSettles(r, n int) {
+	v.count(&v.metrics.settles[r], metricSettles, "result", settleResults[r])
+	v.metrics.settles[r].pending += int64(n) - 1
 }
 
 // newMetric is not inlined: it would be in all that counts, and runs once for each metric.

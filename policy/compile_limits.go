@@ -168,7 +168,9 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 		}
 		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
 		m[name].Scope = c.scope(path, "")
-		m[name].relieved = relieved
+		if m[name].relieved = relieved; relieved && m[name].Scope == Central {
+			m[name].Scope = FleetWide // an Envoy must know by itself that the retries are spent
+		}
 	}
 	return m
 }

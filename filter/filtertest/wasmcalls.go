@@ -6,6 +6,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -96,7 +97,7 @@ func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most
 }
 
 // httpCall is answered at the next tick, in the plugin that makes it.
-func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, _, id uint32) uint32 {
+func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, timeout, id uint32) uint32 {
 	g := m.guest(mod)
 	v := g.w.vm.(*wasmVM)
 	v.posts++
@@ -107,7 +108,7 @@ func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, head
 		}
 	}
 	g.put32(id, uint32(token))
-	g.w.post(path, g.bytes(body, bodySize), func(status int, b []byte) {
+	g.w.post(path, g.bytes(body, bodySize), time.Duration(timeout)*time.Millisecond, func(status int, b []byte) {
 		g.w.answered.status, g.w.answered.body = status, b
 		v.call("proxy_on_http_call_response", plugin, token, 1, uint64(len(b)), 0)
 	})

@@ -62,7 +62,7 @@ func (p *pluginContext) OnTick() { state.Tick(p.plugin) }
 
 func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
 	if p.plugin.Attempts() {
-		return &attemptContext{attempt: p.plugin.NewAttempt()}
+		return &attemptContext{attempt: p.plugin.NewAttempt(id)}
 	}
 	return &httpContext{stream: p.plugin.NewStream(id)}
 }

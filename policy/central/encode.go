@@ -37,10 +37,14 @@ func (m *Take) Append(b []byte) []byte {
 }
 
 // Append adds the message to b.
-func (m *Settle) Append(b []byte) []byte {
+func (m *Settles) Append(b []byte) []byte {
 	b = append(b, letterSettle, version)
-	b = append(b, m.ID[:]...)
-	return cost(text(b, m.Node), &m.Cost)
+	b = number(text(b, m.Node), int64(len(m.Calls)))
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		b = cost(append(b, c.ID[:]...), &c.Cost)
+	}
+	return b
 }
 
 // Append adds the message to b.
