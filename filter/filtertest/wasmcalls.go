@@ -96,12 +96,12 @@ func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most
 	return statusOK
 }
 
-// httpCall is answered at the next tick, in the plugin that makes it.
+// httpCall is answered at the next tick, in the plugin of the context that makes it.
 func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, timeout, id uint32) uint32 {
 	g := m.guest(mod)
 	v := g.w.vm.(*wasmVM)
 	v.posts++
-	token, plugin, path := v.posts, v.plugins, ""
+	token, plugin, path := v.posts, v.roots[v.active], ""
 	for _, h := range decodePairs(g.bytes(headers, headersSize)) {
 		if h[0] == ":path" {
 			path = h[1]
