@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -289,5 +290,71 @@ func (r *redis) stop() {
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
 		r.cmd = nil
+	}
+}
+
+const centralEndings = `
+apiVersion: weir/v1
+trust: [all]
+fleet: {shares: true, scope: node}
+providers:
+  openai: {upstream: "UPSTREAM", models: {"big": {rpd: 1, burst: 100%, scope: central}, "*": {rps: 1000}}}
+limits:
+  tenant:
+    retries: {rph: 4, burst: 100%, scope: central}
+    waits: {rps: 2, burst: 100%, scope: central}
+    default: {rpm: 1_000, burst: 100%, scope: central}
+degrade: {big: small}
+classes:
+  patient: {priority: 3, on_limit: queue, wait: 20s}
+  smaller: {priority: 2, on_limit: degrade}
+  plain: {priority: 1}
+`
+
+// In a real Envoy a stream is let go, answered or rewritten after the control plane has answered; so is an attempt of Envoy's own.
+func TestCentralEndings(t *testing.T) {
+	t.Parallel()
+	provider := &script{came: map[string][]http.Header{}}
+	up := httptest.NewServer(provider)
+	defer up.Close()
+	s := &centralFleet{split: newSplit(t, strings.ReplaceAll(centralEndings, "UPSTREAM", up.URL)), store: "bolt:" + filepath.Join(t.TempDir(), "weir.db")}
+	s.control()
+	proxy := s.startNode("egress-1")
+	chat := func(tenant, class, model, script string) (int, http.Header) {
+		body := `{"model":"` + model + `","max_tokens":2,"messages":[{"role":"user","content":"hi"}]}`
+		status, h, err := ask("POST", "http://"+proxy+"/openai/v1/chat/completions", body,
+			"x-tenant", tenant, "x-priority", class, "x-script", script, "content-type", "application/json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, h
+	}
+	if got, h := chat("retries", "plain", "m", "one=503,503,200"); got != 200 || len(provider.attempts("one")) != 3 {
+		t.Errorf("three attempts: %d after %d, %v", got, len(provider.attempts("one")), h)
+	}
+	if got, h := chat("retries", "plain", "m", "two=503,200"); got != 429 || h.Get("x-weir-reason") != "limit_exceeded" || h.Get("x-weir-tier") != "tenant" || len(provider.attempts("two")) != 1 {
+		t.Errorf("a retry that has no room: %d after %d, %v", got, len(provider.attempts("two")), h)
+	}
+	if got, h := chat("a", "smaller", "big", "three=200"); got != 200 || h.Get("x-weir-model") != "" {
+		t.Errorf("the first: %d %v", got, h)
+	}
+	if got, h := chat("a", "smaller", "big", "four=200"); got != 200 || h.Get("x-weir-model") != "small" {
+		t.Errorf("the second goes to a smaller model: %d %v", got, h)
+	}
+	if got, h := chat("a", "plain", "big", "five=200"); got != 429 || h.Get("x-weir-tier") != "provider" || h.Get("x-weir-reason") != "quota_exhausted" {
+		t.Errorf("the third does not: %d %v", got, h)
+	}
+	begin := time.Now()
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			if got, h := chat("waits", "patient", "m", fmt.Sprintf("w%d=200", i)); got != 200 {
+				t.Errorf("who waits: %d %v", got, h)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(begin); took < 1900*time.Millisecond || took > 8*time.Second {
+		t.Errorf("six requests at two a second took %v", took)
 	}
 }

@@ -87,6 +87,14 @@ func (a *Attempt) RequestHeaders() (action Action) {
 	return a.stream.again(a)
 }
 
+// RequestBody takes a piece of the body, or the trailers, which wait with their headers.
+func (a *Attempt) RequestBody() Action {
+	if s := a.stream; s != nil && s.phase == waiting {
+		return HoldBack
+	}
+	return Continue
+}
+
 // orphan takes an attempt whose stream is gone with its VM. The first one was admitted; another nobody can charge.
 func (a *Attempt) orphan() Action {
 	n := a.vm.host.Property("upstream", "request_attempt_count")

@@ -433,6 +433,13 @@ func TestCentralAttempts(t *testing.T) {
 		if c.open() != 0 {
 			t.Errorf("%d are open", c.open())
 		}
+		kept := int64(0)
+		for _, cost := range c.settled {
+			kept += cost.Requests
+		}
+		if kept != 3 {
+			t.Errorf("%d requests were kept of three that were sent", kept)
+		}
 	})
 }
 

@@ -144,6 +144,9 @@ func (v *wasmVM) attempt(x *Exchange) attemptCallbacks {
 type wasmAttempt struct{ s wasmStream }
 
 func (a wasmAttempt) requestHeaders(n int) bool  { return a.s.requestHeaders(n, false) }
+func (a wasmAttempt) requestBody(n int, end bool) bool {
+	return a.s.requestBody(n, end)
+}
 func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
 func (a wasmAttempt) done()                      { a.s.done() }
 

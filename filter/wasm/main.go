@@ -114,6 +114,14 @@ func (c *attemptContext) OnHttpRequestHeaders(int, bool) types.Action {
 	return action(c.attempt.RequestHeaders())
 }
 
+func (c *attemptContext) OnHttpRequestBody(int, bool) types.Action {
+	return action(c.attempt.RequestBody())
+}
+
+func (c *attemptContext) OnHttpRequestTrailers(int) types.Action {
+	return min(action(c.attempt.RequestBody()), types.ActionPause)
+}
+
 func (c *attemptContext) OnHttpResponseHeaders(int, bool) types.Action {
 	return action(c.attempt.ResponseHeaders())
 }
