@@ -149,9 +149,9 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 func (s *Stream) RequestTrailers() (a Action) {
 	defer s.guardRequest("request_trailers", &a)
 	if s.phase != reading {
-		return s.held()
+		return min(s.held(), Pause)
 	}
-	return s.decideBody(true)
+	return min(s.decideBody(true), Pause)
 }
 
 // held is what becomes of a body that goes on coming after the decision. Of one that was not complete then no more comes while

@@ -40,7 +40,7 @@ func (n *native) attempt(x *Exchange) attemptCallbacks {
 
 type nativeAttempt struct{ a *filter.Attempt }
 
-func (c nativeAttempt) requestHeaders(int) bool  { return c.a.RequestHeaders() != filter.Continue }
+func (c nativeAttempt) requestHeaders(int) bool { return c.a.RequestHeaders() != filter.Continue }
 func (c nativeAttempt) requestBody(int, bool) bool {
 	return c.a.RequestBody() != filter.Continue
 }

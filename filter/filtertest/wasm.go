@@ -143,7 +143,7 @@ func (v *wasmVM) attempt(x *Exchange) attemptCallbacks {
 
 type wasmAttempt struct{ s wasmStream }
 
-func (a wasmAttempt) requestHeaders(n int) bool  { return a.s.requestHeaders(n, false) }
+func (a wasmAttempt) requestHeaders(n int) bool { return a.s.requestHeaders(n, false) }
 func (a wasmAttempt) requestBody(n int, end bool) bool {
 	return a.s.requestBody(n, end)
 }
