@@ -104,7 +104,7 @@ func (s *Server) storeAway(why string) {
 	defer s.mu.Unlock()
 	switch {
 	case s.away == "" && why != "":
-		s.log.Error("the store does not answer, and with it no central limit", "store", s.config.Store, "error", why)
+		s.log.Error("the store does not answer: no central limit is decided, and of the fleet's limits nothing more is given out soon", "store", s.config.Store, "error", why)
 	case s.away != "" && why == "":
 		s.log.Info("the store answers again", "store", s.config.Store)
 	}

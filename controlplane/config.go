@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/controlplane/access"
@@ -22,14 +23,17 @@ type Config struct {
 	XDS        net.Listener   // for Envoys
 	Status     []net.Listener // for the page, readiness and metrics
 	Listen     string         // host:port where Envoys take requests
-	Fleet      fleet.Store    // what of the fleet outlives this process; nil: nothing
+	Fleet      fleet.Store    // without a Store: what outlives the process of the fleet's state; nil: nothing
+	Shares     bool           // limits of the fleet's scope are shared out; else each Envoy has them for itself
 
 	WasmHash string        // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any
 	Upstream string        // host:port that takes the place of every upstream, as of a mock; empty: none
 	CAFile   string        // of trusted certificates, on nodes that name none; default translate.DefaultCAFile
 	Logger   *slog.Logger  // nil: no log
 	Access   *access.Guard // who may what; nil: everybody, but for what needs an admin
-	Store    store.Store   // of central limits; nil: there are none. It is closed by who opened it
+	Store    store.Store   // of central limits and of the fleet's state; nil: there is none. It is closed by who opened it
+	Name     string        // of this replica, for people; default: this machine's
+	Lease    time.Duration // for how long a leader of the fleet may be gone; all of a fleet must have one; default leadLease
 	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
 	Poll     time.Duration // how often the file is read; default watch.Every
 }
@@ -46,9 +50,18 @@ func (c *Config) check() error {
 			return err
 		}
 	}
+	if c.Store != nil && c.Fleet != nil {
+		return errors.New("a store keeps the fleet's state, too")
+	}
+	if len(c.Name) > maxName || strings.ContainsAny(c.Name, "#\n") {
+		return fmt.Errorf("the name of a control plane has up to %d bytes, and no #", maxName)
+	}
 	_, err := translate.ListenAddress(c.Listen)
 	return err
 }
+
+// maxName bounds the name of a replica.
+const maxName = 200
 
 // An OpenError says that an address can be reached from other machines, by anybody.
 type OpenError struct{ Addr string }

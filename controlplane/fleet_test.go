@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/fleet/fleettest"
+	"github.com/weirproxy/weir/controlplane/store"
 	pfleet "github.com/weirproxy/weir/policy/fleet"
 	"github.com/weirproxy/weir/policyfile"
 )
@@ -46,9 +47,9 @@ type spending struct {
 	units int64
 }
 
-func newFleetRig(t *testing.T, store fleet.Store) *fleetRig {
+func newFleetRig(t *testing.T, change func(*Config)) *fleetRig {
 	t.Helper()
-	r := &fleetRig{plane: run(t, shared, func(c *Config) { c.Fleet = store })}
+	r := &fleetRig{plane: run(t, shared, change)}
 	p, err := policyfile.Parse("p", []byte(shared))
 	must(t, err)
 	e := p.Policy.Entries()[0]
@@ -101,44 +102,53 @@ func (r *fleetRig) join(name string, incarnation uint64, perSecond float64) (sto
 func (r *fleetRig) most(since time.Time) (most int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortFunc(r.spent, func(a, b spending) int { return a.at.Compare(b.at) })
+	return mostIn(slices.DeleteFunc(slices.Clone(r.spent), func(s spending) bool { return s.at.Before(since) }), r.window)
+}
+
+// mostIn is the most that any window had. It puts them in order.
+func mostIn(spent []spending, window time.Duration) (most int64) {
+	slices.SortFunc(spent, func(a, b spending) int { return a.at.Compare(b.at) })
 	sum, from := int64(0), 0
-	for i, s := range r.spent {
-		if s.at.Before(since) {
-			from = i + 1
-			continue
-		}
-		for sum += s.units; s.at.Sub(r.spent[from].at) >= r.window; from++ {
-			sum -= r.spent[from].units
+	for _, s := range spent {
+		for sum += s.units; s.at.Sub(spent[from].at) >= window; from++ {
+			sum -= spent[from].units
 		}
 		most = max(most, sum)
 	}
 	return most
 }
 
-func (r *fleetRig) restart(store fleet.Store) {
+func volatile(fresh bool) func(*Config) {
+	return func(c *Config) { c.Fleet = fleet.NewVolatile(fresh) }
+}
+
+func (r *fleetRig) restart() {
 	r.t.Helper()
 	r.stop()
 	c := r.s.config
+	address := c.Store.String()
+	must(r.t, c.Store.Close())
 	var err error
+	c.Store, err = store.Open(address)
+	must(r.t, err)
 	c.XDS, err = net.Listen("tcp", r.xds)
 	must(r.t, err)
 	status, err := net.Listen("tcp", strings.TrimPrefix(r.url, "http://"))
 	must(r.t, err)
-	c.Status, c.Fleet = []net.Listener{status}, store
+	c.Status = []net.Listener{status}
 	r.start(c)
 }
 
 // Nodes with real streams and real reports never spend more than the quota together: while they join, while demand moves, when
 // reports are lost, when a node starts again, and when the control plane does, twice.
 func TestFleetOverTheNetwork(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	open := func() fleet.Store {
-		f, err := fleet.OpenFile(path)
+	r := newFleetRig(t, func(c *Config) {
+		var err error
+		c.Store, err = store.Open("bolt:" + filepath.Join(t.TempDir(), "state"))
 		must(t, err)
-		return f
-	}
-	r := newFleetRig(t, open())
+	})
+	defer func() { r.stop(); must(t, r.s.config.Store.Close()) }()
+	first := r.eventually("it leads", func(st Status) bool { return st.Lead.Leads }).Fleet.Epoch
 	begun := time.Now()
 	r.join("a", 1, 4000)
 	stop := r.join("b", 1, 2000)
@@ -151,18 +161,18 @@ func TestFleetOverTheNetwork(t *testing.T) {
 	r.mu.Unlock()
 	r.join("c", 1, 4000)
 	time.Sleep(2 * time.Second)
-	r.restart(open())
+	r.restart()
 	stop()
 	r.join("b", 2, 2000)
 	time.Sleep(3 * time.Second)
 	r.mu.Lock()
 	r.lose = false
 	r.mu.Unlock()
-	r.restart(open())
+	r.restart()
 	st := r.eventually("all of it lent again", func(st Status) bool {
 		return len(st.Fleet.Quotas) == 1 && st.Fleet.Quotas[0].Granted > r.limit*7/10 && len(st.Fleet.Quotas[0].Holders) == 3
 	})
-	if st.Fleet.Epoch != 3 || st.Fleet.Quotas[0].Quota != "provider p/m" {
+	if st.Fleet.Epoch <= first || st.Fleet.Epoch != st.Lead.Epoch || st.Fleet.Quotas[0].Quota != "provider p/m" {
 		t.Errorf("got %+v", st.Fleet)
 	}
 	time.Sleep(time.Second)
@@ -173,7 +183,7 @@ func TestFleetOverTheNetwork(t *testing.T) {
 
 // A limit that is halved holds a lease and a window later at the latest, and the nodes hear of it at once.
 func TestQuotaCut(t *testing.T) {
-	r := newFleetRig(t, fleet.NewVolatile(true))
+	r := newFleetRig(t, volatile(true))
 	r.join("a", 1, 4000)
 	r.join("b", 1, 4000)
 	r.eventually("all of it lent", func(st Status) bool {
@@ -195,7 +205,7 @@ func TestQuotaCut(t *testing.T) {
 
 // That an Envoy has accepted a configuration does not mean that its workers have it: only a report frees what it says is over.
 func TestAcceptedIsNotApplied(t *testing.T) {
-	r := newFleetRig(t, fleet.NewVolatile(true))
+	r := newFleetRig(t, volatile(true))
 	r.join("a", 1, 4000)
 	r.eventually("all of it lent", func(st Status) bool {
 		return len(st.Fleet.Quotas) == 1 && st.Fleet.Quotas[0].Granted > r.limit*8/10 && !st.Fleet.Quotas[0].Holders[0].Behind
@@ -215,7 +225,7 @@ func TestAcceptedIsNotApplied(t *testing.T) {
 }
 
 func TestReportsAreChecked(t *testing.T) {
-	r := newFleetRig(t, fleet.NewVolatile(false))
+	r := newFleetRig(t, volatile(false))
 	r.join("a", 1, 10)
 	r.eventually("connected", func(st Status) bool { return len(st.Nodes) == 1 })
 	good := (&pfleet.FromNode{Node: "a", Incarnation: 9, Number: 1, Report: &pfleet.Report{Number: 1}}).Encode()
@@ -235,7 +245,7 @@ func TestReportsAreChecked(t *testing.T) {
 	} {
 		if status, answer := r.post(c.host, c.typ, c.body); status != c.want {
 			t.Errorf("%s: got %d %q, want %d", c.what, status, answer, c.want)
-		} else if h, err := pfleet.DecodeHello([]byte(answer)); c.want == 200 && (err != nil || h.Epoch != r.s.fleet.Epoch()) {
+		} else if h, err := pfleet.DecodeHello([]byte(answer)); c.want == 200 && (err != nil || h.Epoch != r.s.leading().Epoch()) {
 			t.Errorf("%s: got %q", c.what, answer)
 		}
 	}

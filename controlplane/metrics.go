@@ -30,6 +30,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	if st.Store != "" {
 		gauge("weir_controlplane_store_up", "1 if the store answered when it was last asked.", number(st.StoreAway == ""))
 	}
+	gauge("weir_controlplane_leads", "1 if this control plane hands out the limits of the fleet.", number(st.Lead.Leads))
+	gauge("weir_controlplane_replicas", "Control planes that have been heard of, this one with them.", float64(1+len(st.Lead.Replicas)))
+	if st.Lead.Epoch > 0 {
+		gauge("weir_fleet_epoch", "The newest controller of the fleet that has been heard of.", float64(st.Lead.Epoch))
+	}
 	if end := st.Access.Expires; end != nil {
 		gauge("weir_controlplane_certificate_expires_timestamp_seconds", "When the certificate in force ends.", float64(end.Unix()))
 	}

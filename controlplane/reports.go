@@ -35,22 +35,30 @@ func (s *Server) serveReport(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.mayBe(r, m.Node):
 		http.Error(w, "who asks is not the node that the report is of", http.StatusForbidden)
-	case !s.xds.Connected(m.Node):
+	case !s.xds.Connected(m.Node) && !s.peers.has(m.Node):
 		http.Error(w, "no Envoy of this name takes its configuration here", http.StatusForbidden)
-	case !s.limiter.allow(m.Node, time.Now(), s.xds.NodeCount()):
+	case !s.limiter.allow(m.Node, time.Now(), s.xds.NodeCount()+s.peers.nodes()):
 		http.Error(w, "too many reports", http.StatusTooManyRequests)
 	default:
-		s.answerReport(w, r, m)
+		s.answerReport(w, r, m, body)
 	}
 }
 
-func (s *Server) answerReport(w http.ResponseWriter, r *http.Request, m *fleet.FromNode) {
-	hello, err := s.fleet.Report(r.Context(), m)
+func (s *Server) answerReport(w http.ResponseWriter, r *http.Request, m *fleet.FromNode, body []byte) {
+	var hello bool
+	var epoch uint64
+	var err error
+	if c := s.leading(); c != nil {
+		epoch = c.Epoch()
+		hello, err = c.Report(r.Context(), m)
+	} else {
+		hello, epoch, err = s.passOn(r.Context(), m, body)
+	}
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	case hello:
-		_, _ = w.Write(fleet.Hello{Epoch: s.fleet.Epoch()}.Encode())
+		_, _ = w.Write(fleet.Hello{Epoch: epoch}.Encode())
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -4,17 +4,18 @@ package controlplane
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/weirproxy/weir/controlplane/access"
-	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/controlplane/watch"
 	"github.com/weirproxy/weir/controlplane/xds"
@@ -26,11 +27,15 @@ type Server struct {
 	config  Config
 	log     *slog.Logger
 	xds     *xds.Server
-	fleet   *fleet.Controller
+	id      string  // unlike any other replica's, and any other process's before
+	peers   peers   // other replicas
 	limiter limiter // of reports
 	started time.Time
 
+	applying sync.Mutex // is held while the controller takes a policy; taken before mu
+
 	mu      sync.Mutex
+	lead    lead
 	loaded  *loaded      // the last good policy; nil: none yet
 	problem *FileProblem // what is wrong with the file now; nil: nothing
 	loads   int64        // policies that were taken
@@ -59,21 +64,18 @@ func New(c Config) (*Server, error) {
 			return nil, fmt.Errorf("control plane: %w", err)
 		}
 	}
-	if c.Fleet == nil {
-		c.Fleet = fleet.NewVolatile(false)
+	if c.Name == "" {
+		c.Name, _ = os.Hostname()
 	}
-	s := &Server{config: c, log: c.Logger, limiter: limiter{nodes: map[string]*allowance{}}, started: time.Now()}
-	var err error
-	s.fleet, err = fleet.New(fleet.Config{
-		Store: c.Fleet, Logger: c.Logger,
-		Push:      func(node string, shares []byte) { s.xds.Push(node, shares) },
-		Connected: func() int { return s.xds.NodeCount() },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("control plane: %w", err)
+	if c.Lease == 0 {
+		c.Lease = leadLease
+	}
+	s := &Server{
+		config: c, log: c.Logger, id: rand.Text(), limiter: limiter{nodes: map[string]*allowance{}}, peers: peers{all: map[string]*peer{}},
+		started: time.Now(),
 	}
 	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
-	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Shares: s.fleet.Initial(), Security: security})
+	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Security: security})
 	return s, nil
 }
 
@@ -83,7 +85,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	parts := []func(context.Context) error{
 		s.follow,
-		func(ctx context.Context) error { s.fleet.Run(ctx); return nil },
+		s.share,
 		s.serveStatus,
 		s.config.Access.Run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
@@ -111,6 +113,9 @@ func (s *Server) follow(ctx context.Context) error {
 
 // changed takes a policy that is new, or notes what is wrong with it.
 func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
+	if err == nil && s.config.Shares {
+		r, err = r.Shared()
+	}
 	if err == nil {
 		// Tried once before it goes to any node: what cannot be translated is the policy's fault like any other.
 		_, err = s.translate(r, xds.Node{Wasm: "weir-00000000.wasm"})
@@ -123,9 +128,7 @@ func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
 		return
 	}
-	if err := s.fleet.SetPolicy(ctx, r.Policy, r.Spec); err != nil {
-		return // it is over
-	}
+	s.applyPolicy(ctx)
 	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
 }
 

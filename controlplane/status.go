@@ -25,7 +25,8 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
-	Store    string       `json:"store,omitempty"` // where central limits are kept
+	Lead     Leadership   `json:"lead"`            // who hands out the limits of the fleet
+	Store    string       `json:"store,omitempty"` // where central limits and the fleet's state are kept
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
@@ -68,15 +69,19 @@ func (s *Server) Status() Status {
 	err := s.ready()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shared, ferr := s.fleet.Status(ctx)
-	if ferr != nil {
-		s.log.Debug("fleet status", "error", ferr)
+	shared := fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+	if c := s.leading(); c != nil {
+		var err error
+		if shared, err = c.Status(ctx); err != nil {
+			s.log.Debug("fleet status", "error", err)
+		}
 	}
+	lead := s.leadership()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
-		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Access: s.accessInfo(),
+		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Lead: lead, Access: s.accessInfo(),
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away

@@ -62,7 +62,7 @@ func (r *Refusal) mayRetry() bool {
 	switch r.Reason {
 	case policy.LimitExceeded, policy.QueueFull, policy.QueueTimeout, policy.ProviderCooling:
 		return r.RetryAfter <= shouldRetryUntil
-	case policy.CASContention, policy.Internal:
+	case policy.CASContention, policy.NoShare, policy.Internal:
 		return true
 	}
 	return false

@@ -50,6 +50,8 @@ func message(r *Refusal) string {
 		s = who + "the request tree has used up its " + quantity(r, r.Limit) + "."
 	case policy.FanoutRefused:
 		s = who + "not all branches fit the " + r.Tier.String() + " limit of " + amount(r) + "."
+	case policy.NoShare:
+		s = who + "the fleet shares the " + r.Tier.String() + " limit of " + amount(r) + ", and this Envoy has not been granted a part of it."
 	case policy.CASContention:
 		s = who + "too many requests at the same bucket at once."
 	case policy.NotMetered:

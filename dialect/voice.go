@@ -71,7 +71,7 @@ func seconds(d time.Duration) string {
 
 // code is OpenAI's own where there is one, so that libraries raise their RateLimitError; weir's reason otherwise.
 func code(r policy.Reason) string {
-	if r == policy.LimitExceeded || r == policy.ProviderCooling {
+	if r == policy.LimitExceeded || r == policy.ProviderCooling || r == policy.NoShare {
 		return "rate_limit_exceeded"
 	}
 	return r.String()

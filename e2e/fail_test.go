@@ -79,7 +79,7 @@ func (s *split) control() {
 // Envoy writes.
 func (s *split) startEnvoy(form string, edits ...func(string) string) *output {
 	s.t.Helper()
-	args := []string{"bootstrap", "--policy", s.policy, "--node", "e2e", "--xds", s.xds, "--wasm", s.wasm, "--form", form}
+	args := []string{"bootstrap", "--policy", s.policy, "--node", "e2e", "--xds", s.xds, "--control", s.status, "--wasm", s.wasm, "--form", form}
 	if form == "whole" {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}

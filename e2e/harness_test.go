@@ -31,7 +31,14 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	state, err := os.MkdirTemp("", "weir-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state) // of all control planes that are not told otherwise
+	code := m.Run()
+	os.RemoveAll(state)
+	os.Exit(code)
 }
 
 // output is what a process writes, safe to read while it writes.

@@ -32,6 +32,7 @@ type member struct {
 	ack     bool
 	hello   bool
 	urgent  bool // somebody waits for what can be asked for
+	fresh   bool // there is a quota that the controller has not heard of
 }
 
 // A memberState is what an Envoy is to its controller, as it lies in shared data.

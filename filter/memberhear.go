@@ -3,6 +3,8 @@
 package filter
 
 import (
+	"time"
+
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
@@ -27,7 +29,9 @@ type quota struct {
 	credit *fleet.Credit
 	drawer *fleet.Drawer
 	taken  int64    // of what was lent, how much is known to be used
+	lent   bool     // the record says so
 	drew   int64    // when
+	chunk  uint64   // the draw that the last chunk answered
 	said   [3]int64 // given, used and returned, by the last draw
 
 	calls, units int64 // offered since it was counted last
@@ -124,7 +128,16 @@ func (m *member) newQuota(now int64, name string, k *memberKey, sm *policy.Share
 		lease = policy.Lease{}
 	}
 	q.share = m.node.Restore(name, int64(sm.Meter.Window()), recordMeter{m.vm, q}, lease)
+	if m.fresh = m.fresh || lease.Stage == policy.NoLease; lease.Stage == policy.NoLease && q.credit == nil && isSmall(sm.Meter) {
+		m.lend(now, q, sm.Used()) // the controller would say so, a round trip later
+	}
 	return q
+}
+
+// isSmall says whether a controller lends a limit by the token however small the fleet is.
+func isSmall(m policy.Meter) bool {
+	const perSecond = 4
+	return m.Dimension.Unit() == policy.Requests && m.Limit() < perSecond*int64(m.Window()/time.Second)
 }
 
 // lend makes the quota one that is lent by the token. It goes on being reported as one that is shared, which it becomes with the

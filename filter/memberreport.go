@@ -15,6 +15,7 @@ const (
 	// postRate bounds the messages of an Envoy, a second and at once.
 	postRate  = 4.0
 	postBurst = 6.0
+	postSpare = 3.0         // what only calls wait for leaves so many to what moves shares, and goes along with that
 	postGap   = int64(20e6) // between two, so that what comes together goes together
 )
 
@@ -23,14 +24,14 @@ func (m *member) report(now int64) {
 	if m.open && now-m.posted < int64(2*postTimeout) {
 		return
 	}
-	due := m.ack || m.hello || m.node.Due(now)
-	if !due && !m.urgent || now-m.posted < postGap || !m.mayPost(now) {
+	due := m.ack || m.hello || m.fresh || m.node.Due(now)
+	if !due && !m.urgent || now-m.posted < postGap || !m.mayPost(now, due) {
 		return
 	}
 	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation, Policy: m.plugin.version}
 	if due {
 		ackOnly := m.ack && !m.hello
-		m.ack, m.hello = false, false
+		m.ack, m.hello, m.fresh = false, false, false
 		if r := m.node.Report(now, ackOnly); len(r.Holdings) > 0 {
 			msg.Report = &r
 		}
@@ -49,10 +50,10 @@ func (m *member) report(now int64) {
 }
 
 // mayPost keeps the messages within their rate.
-func (m *member) mayPost(now int64) bool {
+func (m *member) mayPost(now int64, due bool) bool {
 	m.posts = min(postBurst, m.posts+float64(now-m.counted)/1e9*postRate)
 	m.counted = now
-	return m.posts >= 1
+	return m.posts >= postSpare || due && m.posts >= 1
 }
 
 // tell adds to a message what there is to say of a quota.

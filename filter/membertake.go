@@ -56,24 +56,28 @@ func (m *member) takeLent(now int64, l *fleet.Lent) {
 	if q == nil || q.share == nil {
 		return
 	}
+	if !q.share.None(now) {
+		return // it is shared, and has been since before this was said
+	}
 	if q.credit == nil {
-		if !q.share.None(now) {
-			return // it is shared, and has been since before this was said
-		}
-		q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
-			sm.Lend(0, 0)
-			q.taken = sm.Used()
-			return true
-		})
-		m.lend(now, q, q.taken)
+		m.lend(now, q, 0)
 	}
 	m.lookAtCredit(now, q)
-	if units := q.credit.Take(now, l); units > 0 {
-		until := q.credit.End()
-		q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
-			sm.Lend(units, until)
-			return true
-		})
+	units, first := q.credit.Take(now, l), false
+	if units == 0 && q.lent {
+		return
+	}
+	q.lent = true
+	until := q.credit.End()
+	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+		if first = !sm.Lent(); !first && units == 0 {
+			return false
+		}
+		sm.Lend(units, until)
+		return true
+	})
+	if first {
+		q.taken = 0
 	}
 }
 
@@ -86,9 +90,10 @@ func (m *member) takeChunk(now int64, c *fleet.Chunk) {
 		return
 	}
 	until, ok := q.drawer.Until(c)
-	if !ok {
+	if !ok || c.Number <= q.chunk {
 		return
 	}
+	q.chunk = c.Number
 	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
 		sm.GiveBack(now)
 		dry := int64(0)

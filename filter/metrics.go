@@ -155,7 +155,7 @@ func (k decisionKey) label() string {
 		return n
 	}
 	switch k.reason {
-	case policy.LimitExceeded, policy.QuotaExhausted, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
+	case policy.LimitExceeded, policy.QuotaExhausted, policy.NoShare, policy.RequestTooLarge, policy.QueueFull, policy.QueueTimeout:
 		n += ".tier." + k.tier.String() + ".dimension." + k.dimension.String()
 	}
 	return n

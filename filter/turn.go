@@ -101,7 +101,7 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	lacks := w.lack(now, v)
-	if d.Verdict == policy.Deny && (hopeless(d.Refusal.Reason) || w.held && !lacks && w.refusal.Reason != policy.None) {
+	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
 		v.enter(s.id)
 		s.leave()
 		w.waited(now - e.Arrived)

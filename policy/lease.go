@@ -249,8 +249,8 @@ func (s *meterState) strip(at int64) {
 // min(level + tokens, burst), and what did not fit is returned. Calls that are open can still give back what they would not have
 // taken: a refund is at most what the bucket has lacked to be full ever since.
 func (b *bucket) reterm(at, clock int64, from, to *rate, tokens int64) (returned int64) {
-	inTo := func(ns int64) int64 { return mulDivUp(ns, from.limit, to.limit) }
-	lack := inTo(b.backlog(at))
+	before := mulDivDown(b.backlog(at), from.limit, to.limit) // whatever the burst is now: it was full at that, or not
+	lack := mulDivUp(b.backlog(at), from.limit, to.limit)
 	if more := to.burst - from.burst - tokens; more >= 0 {
 		lack = satAdd(lack, mulDivUp(more, to.window, to.limit))
 	} else {
@@ -265,6 +265,6 @@ func (b *bucket) reterm(at, clock int64, from, to *rate, tokens int64) (returned
 	}
 	b.full = satAdd(at, lack)
 	b.capDebt(at, to)
-	b.note(max(at, clock), lack)
+	b.note(max(at, clock), min(before, lack))
 	return returned
 }

@@ -33,6 +33,18 @@ type Result struct {
 	Notices []Notice // by line
 }
 
+// Shared gives the policy as Envoys get it that share its limits: they hold of them what a control plane grants.
+func (r *Result) Shared() (*Result, error) {
+	spec, shared := *r.Spec, *r
+	spec.Fleet.Shares = true
+	shared.Spec = &spec
+	var err error
+	if shared.Policy, err = policy.Compile(&spec); err == nil {
+		shared.JSON, err = policy.Encode(&spec)
+	}
+	return &shared, err
+}
+
 // Read reads the policy in a file.
 func Read(path string) (*Result, error) {
 	f, err := os.Open(path)

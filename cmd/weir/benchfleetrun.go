@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type benchNode struct {
 	before  int64     // rate before the cut; 0: no cut is measured
 	applied int64     // when the cut was in force, by the node's clock; 0: not yet
 	acked   time.Time // when the control plane has heard so
+
+	posts, failed int // reports since the first cut, and those without an answer, or with one that is an error
 }
 
 // measure runs all Envoys and takes the figures.
@@ -110,6 +113,11 @@ func (n *benchNode) taken(now int64, _ *fleettest.Envoy) {
 func (n *benchNode) posted(made int64, status string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.before > 0 {
+		if n.posts++; !strings.HasPrefix(status, "2") {
+			n.failed++
+		}
+	}
 	if n.applied > 0 && made >= n.applied && n.acked.IsZero() && status == "204 No Content" {
 		n.acked = time.Now()
 	}
@@ -196,6 +204,13 @@ func (b *fleetBench) cuts(ctx context.Context, nodes []*benchNode) error {
 	b.percentiles("from when the file was written", written)
 	u, err := b.usage()
 	fmt.Fprintf(b.out, "\nNot within 15 s: %d of %d. Memory at the end: %.0f MiB.\n", late, b.Cuts*len(nodes), mib(u.memory))
+	posts, failed := 0, 0
+	for _, n := range nodes {
+		n.mu.Lock()
+		posts, failed = posts+n.posts, failed+n.failed
+		n.mu.Unlock()
+	}
+	fmt.Fprintf(b.out, "Reports since the first cut without an answer within 2 s, or with an error: %d of %d. If there are any, this machine is too small for so many Envoys.\n", failed, posts)
 	return err
 }
 

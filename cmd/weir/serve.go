@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -23,7 +26,9 @@ type serveCmd struct {
 	XDS      string `name:"xds" help:"Address for Envoys." default:"127.0.0.1:18000"`
 	Listen   string `help:"Address where the Envoys take requests." default:"127.0.0.1:10000"`
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
-	Store    string `help:"Where central limits are kept: bolt:FILE, redis://… or rediss://…, by default none are." env:"WEIR_STORE" placeholder:"ADDRESS"`
+	Store    string `help:"Where the fleet's state and central limits are kept: bolt:FILE, or redis://… or rediss://… for any number of replicas." env:"WEIR_STORE" xor:"store" placeholder:"ADDRESS"`
+	StateDir string `help:"Folder of the file where it is kept without --store; by default weir in the user's state folder." env:"WEIR_STATE_DIR,STATE_DIRECTORY" xor:"store" placeholder:"DIR"`
+	Name     string `help:"What this replica is called, for people; by default by its machine and its status address." placeholder:"NAME"`
 	accessFlags
 
 	ListenAnywhere bool `help:"Let --listen be an address that other machines reach: the policy's trust says whom to believe there."`
@@ -45,19 +50,66 @@ func (f *accessFlags) guard(log *slog.Logger) (*access.Guard, error) {
 	return g, nil
 }
 
-// openStore opens the store, if there is to be one.
+// openStore opens the store: a file for this policy, if nothing else is said. Only where that cannot be, there is none.
 func (c *serveCmd) openStore(log *slog.Logger) (store.Store, error) {
-	if c.Store == "" {
-		return nil, nil
+	address, asked := c.Store, true
+	if address == "" {
+		var err error
+		if address, asked, err = c.stateFile(); err != nil {
+			return nil, usageError{err}
+		}
 	}
-	if w := store.OpenWarning(c.Store); w != "" {
+	if w := store.OpenWarning(address); w != "" {
 		log.Warn(w)
 	}
-	s, err := store.Open(c.Store)
-	if err != nil {
+	s, err := store.Open(address)
+	switch {
+	case err == nil:
+		log.Info("the fleet's state is kept", "store", redacted(address))
+		return s, nil
+	case asked:
 		return nil, usageError{err}
 	}
-	return s, nil
+	log.Warn("the fleet's state is kept in memory: a restart forgets what has been used of a day's limits and of request trees, there are no central limits, and what Envoys may still hold of an earlier start is waited for; write --state-dir or --store", "error", err)
+	return nil, nil
+}
+
+// stateFile is where the state of this policy's fleet is kept without a store, and whether that was said.
+func (c *serveCmd) stateFile() (address string, asked bool, err error) {
+	dir := c.StateDir
+	if asked = dir != ""; !asked {
+		dir = os.Getenv("XDG_STATE_HOME")
+		if home, err := os.UserHomeDir(); dir == "" && err == nil {
+			dir = filepath.Join(home, ".local", "state")
+		}
+		dir = filepath.Join(dir, "weir")
+	}
+	path, err := filepath.Abs(c.Policy)
+	if err != nil {
+		return "", asked, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil && asked {
+		return "", asked, err
+	}
+	sum := sha256.Sum256([]byte(path))
+	return "bolt:" + filepath.Join(dir, fmt.Sprintf("fleet-%x.db", sum[:4])), asked, nil
+}
+
+// redacted is an address without what its user part says.
+func redacted(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
+	}
+	return "a store"
+}
+
+// name is what this replica is called.
+func (c *serveCmd) name(status net.Addr) string {
+	if c.Name != "" {
+		return c.Name
+	}
+	host, _ := os.Hostname()
+	return host + " " + status.String()
 }
 
 // Help is shown by weir serve --help.
@@ -102,6 +154,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
+		Shares: true,
+		Name:   c.name(status[0].Addr()),
 	})
 	if err != nil {
 		return err
@@ -123,6 +177,7 @@ type bootstrapCmd struct {
 	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
 	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
 	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
+	Strict  bool   `help:"With a fragment: until the control plane has granted something, admit nothing of limits that the fleet shares. Else this Envoy has each limit for itself till then."`
 
 	TLSDir    string `name:"tls-dir" help:"Speak TLS to the control plane: a folder of this Envoy with ca.crt and, without a token, tls.crt and tls.key, and what --tls-files writes." placeholder:"DIR"`
 	TLSFiles  string `name:"tls-files" help:"Write weir-ca.yaml and weir-cert.yaml, which belong into --tls-dir, into this folder." placeholder:"DIR"`
@@ -178,6 +233,11 @@ func (c *bootstrapCmd) Run(s streams) error {
 	a, err := c.access()
 	if err != nil {
 		return err
+	}
+	if c.Strict {
+		if r, err = r.Shared(); err != nil {
+			return err
+		}
 	}
 	var out []byte
 	if c.Form == "ads" {

@@ -15,10 +15,15 @@ import (
 // Config says how a Controller works.
 type Config struct {
 	Store     Store
-	Clock     Clock                            // nil: this machine's
-	Push      func(node string, shares []byte) // sends a node its document; it must not wait for the node
-	Connected func() int                       // how many nodes there are
-	Logger    *slog.Logger                     // nil: no log
+	Clock     Clock                             // nil: this machine's
+	Push      func(documents map[string][]byte) // sends nodes their documents; it must not wait for them
+	Connected func() int                        // how many nodes there are
+	Logger    *slog.Logger                      // nil: no log
+
+	// Holds says whether no other controller can have begun. Once it says no, this one ends. It is asked before anything is done, and
+	// after the clock was read that it is done by: so a process that was paused in between, for however long, does no more than
+	// one whose messages were long on their way. nil: it always holds.
+	Holds func() bool
 }
 
 // A Controller shares quotas out. Its methods may be called by anybody at any time.
@@ -33,7 +38,7 @@ type Controller struct {
 // ErrGone says that the controller has ended.
 var ErrGone = errors.New("fleet: the controller has ended")
 
-// New makes a controller, whose epoch begins now: no other must work on the same store.
+// New makes a controller, whose epoch begins now: none that came before on the same store must work any more.
 func New(c Config) (*Controller, error) {
 	if c.Clock == nil {
 		c.Clock = NewClock()
@@ -51,12 +56,7 @@ func New(c Config) (*Controller, error) {
 // Epoch is the controller's.
 func (c *Controller) Epoch() uint64 { return c.core.epoch }
 
-// Initial is what a node gets before there is anything to say to it: it tells which controller this is.
-func (c *Controller) Initial() []byte {
-	return (&fleet.ToNode{Shares: fleet.Shares{Epoch: c.core.epoch}}).Encode()
-}
-
-// Run works until ctx ends.
+// Run works until ctx ends, or until it must not.
 func (c *Controller) Run(ctx context.Context) {
 	defer close(c.gone)
 	timer := time.NewTimer(0)
@@ -66,33 +66,47 @@ func (c *Controller) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case f := <-c.calls:
+			if !c.look() {
+				return
+			}
 			f()
 		case <-timer.C:
 		}
-		c.drain()
+		if !c.drain() || !c.look() {
+			return
+		}
 		c.tick()
 		timer.Reset(max(time.Duration(c.core.next()-c.config.Clock.Now()), time.Millisecond))
 	}
 }
 
-// drain takes all that has come by now, so that one look at the quotas does for all of it.
-func (c *Controller) drain() {
+// look reads the clock, and says whether anything may be done by it.
+func (c *Controller) look() bool {
+	c.core.at(c.config.Clock.Now(), c.config.Clock.Wall())
+	return c.config.Holds == nil || c.config.Holds()
+}
+
+// drain takes all that has come by now, so that one look at the quotas does for all of it. false: it must not.
+func (c *Controller) drain() bool {
 	for range cap(c.calls) {
 		select {
 		case f := <-c.calls:
+			if !c.look() {
+				return false
+			}
 			f()
 		default:
-			return
+			return true
 		}
 	}
+	return true
 }
 
 func (c *Controller) tick() {
-	c.core.at(c.config.Clock.Now(), c.config.Clock.Wall())
 	documents, err := c.core.tick()
 	c.note(err)
-	for id, b := range documents {
-		c.config.Push(id, b)
+	if len(documents) > 0 {
+		c.config.Push(documents)
 	}
 }
 
@@ -116,7 +130,6 @@ func (c *Controller) note(err error) {
 func (c *Controller) do(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	call := func() {
-		c.core.at(c.config.Clock.Now(), c.config.Clock.Wall())
 		f()
 		close(done)
 	}

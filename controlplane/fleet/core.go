@@ -20,6 +20,7 @@ type core struct {
 
 	epoch  uint64
 	first  bool // there was no controller before
+	whole  bool // the store has all that one before has saved
 	start  int64
 	now    int64
 	wall   time.Time
@@ -56,16 +57,16 @@ type Counters struct {
 
 // newCore makes a core that begins a new epoch.
 func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected func() int) (*core, error) {
-	epoch, err := s.NextEpoch()
+	epoch, first, err := s.NextEpoch()
 	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
-	records, err := s.Load()
+	records, whole, err := s.Load()
 	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
 	c := &core{
-		log: log, store: s, connected: connected, epoch: epoch, first: epoch == 1, start: now, now: now, wall: wall, swept: now,
+		log: log, store: s, connected: connected, epoch: epoch, first: first, whole: whole, start: now, now: now, wall: wall, swept: now,
 		params: fleet.DefaultParams(), quotas: map[string]*quota{}, taken: map[place]*quota{}, nodes: map[string]*node{},
 		records: map[string][]byte{}, dirty: map[string][]byte{},
 	}

@@ -24,12 +24,12 @@ type Record struct {
 	Value []byte // nil: the record is to be deleted
 }
 
-// A Store keeps records, and the number of the controller. While one controller uses a store, no other may.
+// A Store keeps records, and the number of the controller. When one begins to use a store, none before it may go on.
 type Store interface {
-	// NextEpoch gives a number greater than each that it gave before; 1 says that there was no controller before.
-	NextEpoch() (uint64, error)
-	// Load gives all records.
-	Load() ([]Record, error)
+	// NextEpoch gives a number greater than each that it gave before. first says that there was no controller before.
+	NextEpoch() (epoch uint64, first bool, err error)
+	// Load gives all records. whole says that it has those of every controller before: then what is not among them was not given.
+	Load() (records []Record, whole bool, err error)
 	// Save keeps records. When it returns without an error they outlive a crash.
 	Save([]Record) error
 }

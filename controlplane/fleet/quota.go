@@ -91,9 +91,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 func (c *core) newLedger(q *quota) *fleet.Ledger {
 	l := fleet.NewLedger(c.start, q.key, q.shared, c.params, c.epoch, c.first)
 	c.resume(q, l)
-	if before := c.now - q.shared.Window; before > c.start {
-		l.Rebalance(before, nil)
-	}
+	l.Rebalance(max(c.now-q.shared.Window, c.start), nil)
 	l.Rebalance(c.now, nil)
 	return l
 }

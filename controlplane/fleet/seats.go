@@ -14,18 +14,15 @@ import (
 // until they are forgotten: a tenth of each limit for an hour. So seats are stored, for the limits of the policy itself; those
 // of tenants and users are too many, and each of little worth.
 
-const (
-	seatsRecord = "seats/"
-	keptRecord  = "kept" // says that an earlier controller has kept seats
-)
+const seatsRecord = "seats/"
 
 func keepsSeats(q *quota) bool {
 	return (q.name.Tier == policy.TierProvider || q.name.Tier == policy.TierEnvironment) && q.shared.Floors >= q.shared.Nodes
 }
 
-// resume tells a new ledger which nodes may have floors of an earlier controller, if that kept them.
+// resume tells a new ledger which nodes may have floors of an earlier controller, if that is known.
 func (c *core) resume(q *quota, l *fleet.Ledger) {
-	if _, kept := c.records[keptRecord]; !kept || c.first || !keepsSeats(q) {
+	if !c.whole || c.first || !keepsSeats(q) {
 		return
 	}
 	var names []string
@@ -45,7 +42,6 @@ func (c *core) keepSeats(q *quota) {
 	if !slices.ContainsFunc(names, func(n string) bool { return !q.seats[n] }) {
 		return
 	}
-	c.dirty[keptRecord] = []byte{1}
 	c.dirty[seatsRecord+q.key] = []byte(strings.Join(names, "\x00"))
 	c.saved = append(c.saved, func() {
 		q.seats = make(map[string]bool, len(names))

@@ -64,7 +64,7 @@ const maxShown = 1000
 
 func (c *core) status() Status {
 	s := Status{
-		Epoch: c.epoch, Learning: c.epoch > 1 && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
+		Epoch: c.epoch, Learning: !c.first && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
 		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
 	}
 	all := make([]*quota, 0, len(c.quotas))

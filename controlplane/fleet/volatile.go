@@ -16,17 +16,14 @@ type Volatile struct {
 func NewVolatile(fresh bool) *Volatile { return &Volatile{first: fresh} }
 
 // NextEpoch implements Store.
-func (v *Volatile) NextEpoch() (uint64, error) {
-	next := uint64(1)
-	if !v.first {
-		next = max(uint64(time.Now().UnixMilli()), v.last+1)
-	}
-	v.first, v.last = false, next
-	return next, nil
+func (v *Volatile) NextEpoch() (uint64, bool, error) {
+	first := v.first
+	v.first, v.last = false, max(uint64(time.Now().UnixMicro()), v.last+1)
+	return v.last, first, nil
 }
 
 // Load implements Store.
-func (v *Volatile) Load() ([]Record, error) { return nil, nil }
+func (v *Volatile) Load() ([]Record, bool, error) { return nil, false, nil }
 
 // Save implements Store.
 func (v *Volatile) Save([]Record) error { return nil }

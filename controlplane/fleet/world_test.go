@@ -22,12 +22,12 @@ type memory struct {
 	saves   int
 }
 
-func (m *memory) NextEpoch() (uint64, error) { m.epoch++; return m.epoch, nil }
-func (m *memory) Load() (all []Record, err error) {
+func (m *memory) NextEpoch() (uint64, bool, error) { m.epoch++; return m.epoch, m.epoch == 1, nil }
+func (m *memory) Load() (all []Record, whole bool, err error) {
 	for k, v := range m.records {
 		all = append(all, Record{k, v})
 	}
-	return all, nil
+	return all, true, nil
 }
 func (m *memory) Save(rs []Record) error {
 	if m.broken {

@@ -33,11 +33,11 @@ func (s *Bolt) Lead(ctx context.Context, name, who string, lease time.Duration) 
 	case held && t.Who != who:
 		return Term{}, &HeldError{name, t.Who, t.Until.Sub(now)}
 	case !held:
-		token, err := s.nextToken()
+		token, first, err := s.nextToken()
 		if err != nil {
 			return Term{}, failed("lead", err)
 		}
-		t = Term{Name: name, Who: who, Token: token}
+		t = Term{Name: name, Who: who, Token: token, First: first}
 	}
 	t.Until = now.Add(lease)
 	if s.lead.terms == nil {
@@ -48,16 +48,17 @@ func (s *Bolt) Lead(ctx context.Context, name, who string, lease time.Duration) 
 }
 
 // nextToken counts up, and goes by the clock too, so that a file that was put back from a copy does not give a token again.
-func (s *Bolt) nextToken() (token uint64, err error) {
+func (s *Bolt) nextToken() (token uint64, first bool, err error) {
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
-		token = uint64(max(s.clock(), 0))
-		if b := meta.Get(boltToken); len(b) == 8 {
+		b := meta.Get(boltToken)
+		token, first = uint64(max(s.clock(), 0)), b == nil
+		if len(b) == 8 {
 			token = max(token, binary.BigEndian.Uint64(b)+1)
 		}
 		return meta.Put(boltToken, binary.BigEndian.AppendUint64(nil, token))
 	})
-	return token, err
+	return token, first, err
 }
 
 // Resign ends a term.
@@ -77,7 +78,7 @@ func (s *Bolt) Save(ctx context.Context, t Term, records ...Record) error {
 	}
 	s.lead.mu.Lock()
 	defer s.lead.mu.Unlock() // until it is written, so that nobody else begins to lead meanwhile
-	if now := s.lead.terms[t.Name]; now.Token != t.Token || now.Who != t.Who || !time.Now().Before(now.Until) {
+	if now := s.lead.terms[t.Name]; now.Token != t.Token || now.Who != t.Who || !now.Holds() {
 		return ErrFenced
 	}
 	return failed("save", s.db.Update(func(tx *bbolt.Tx) error {

@@ -267,6 +267,22 @@ func everything(t *testing.T, s Store) {
 		t.Errorf("got %v", got)
 	}
 	must(t, s.Resign(ctx, term))
+	shared := s.(Shared)
+	ctx, stop := context.WithCancel(ctx)
+	heard, done := make(chan string, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		shared.Listen(ctx, func(channel string, m []byte) { heard <- channel + " " + string(m) }, "one", "two")
+	}()
+	for got := ""; got != "two \x00b"; { // the first ones may come before it listens
+		must(t, shared.Publish(ctx, "two", []byte("\x00b")))
+		select {
+		case got = <-heard:
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	stop()
+	<-done
 }
 
 func freePort(t *testing.T) string {

@@ -27,8 +27,6 @@ type Redis struct {
 	scripts scripts
 }
 
-var _ Store = (*Redis)(nil)
-
 //go:embed rule.lua
 var ruleLua string
 
@@ -225,7 +223,7 @@ func (s *Redis) Lead(ctx context.Context, name, who string, lease time.Duration)
 		ms, _ := v[2].(int64)
 		return Term{}, &HeldError{name, by, time.Duration(max(ms, 0)) * time.Millisecond}
 	}
-	return Term{name, who, token, until}, nil
+	return Term{Name: name, Who: who, Token: token, Until: until}, nil
 }
 
 // Resign ends a term.
@@ -239,7 +237,7 @@ func (s *Redis) Save(ctx context.Context, t Term, records ...Record) error {
 	if err := checkRecords(records); err != nil {
 		return err
 	}
-	if !time.Now().Before(t.Until) {
+	if !t.Holds() {
 		return ErrFenced
 	}
 	args := []any{t.Who, strconv.FormatUint(t.Token, 10)}

@@ -40,7 +40,15 @@ type Store interface {
 type Term struct {
 	Name, Who string
 	Token     uint64
-	Until     time.Time // by this machine's monotonic clock, and earlier than at the store
+	Until     time.Time // by this machine's clocks, and earlier than at the store
+	First     bool      // there was none before in this file. Of a Redis that is empty nobody can tell whether it has forgotten one
+}
+
+// Holds says whether it is not over, by either clock of this machine: the monotonic one stands still while a machine sleeps, the
+// other one may be put back.
+func (t *Term) Holds() bool {
+	now := time.Now()
+	return now.Before(t.Until) && now.Round(0).Before(t.Until.Round(0))
 }
 
 // A Record is something that a leader keeps: a day's stock, the rate that an adapted limit has come to. Without a value it is

@@ -4,6 +4,7 @@ package xds
 
 import (
 	"maps"
+	"slices"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -51,6 +52,13 @@ func (s *Server) Connected(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nodes[node] > 0
+}
+
+// NodeIDs are the nodes that have a stream, in order.
+func (s *Server) NodeIDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.nodes))
 }
 
 // NodeCount is how many nodes have a stream.

@@ -209,6 +209,16 @@ type Worker struct {
 	streams map[uint32]*Exchange
 }
 
+// Reload gives a worker whose VM has trapped a new one, as Envoy does with the next stream.
+func (w *Worker) Reload(policy []byte) error {
+	n := newNative(w)
+	if err := n.configure(policy); err != nil {
+		return err
+	}
+	w.vm, w.Dead, w.current = n, false, nil
+	return nil
+}
+
 // firstStream is the id of the first stream where the filter runs natively.
 const firstStream = 100
 

@@ -80,8 +80,9 @@ func (l *Ledger) capFor(p *peer) int64 {
 			add = min(part(k.lack, max(c.free, 0), c.lack), add)
 		}
 		c.free, c.lack = c.free-add, c.lack-k.lack // so that free/lack stays the same for the next
-		k.base, k.lack = k.base+add, 0
-		return k.base
+		if k.base, k.lack = k.base+add, 0; c.tight {
+			return k.base
+		}
 	case c.tight:
 		return k.need
 	}

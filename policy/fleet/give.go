@@ -57,6 +57,10 @@ func (l *Ledger) grow(now int64, out []Push) []Push {
 		if add > 0 && (p.due || l.worthPush(now, p, add)) {
 			r.free -= add
 			p.rate += add
+			if p.due {
+				p.grown = add
+				continue
+			}
 			out = l.give(now, p, p.rate, l.carry(add), false, out)
 		}
 	}
@@ -71,7 +75,7 @@ func (l *Ledger) worthPush(now int64, p *peer, add int64) bool {
 	return since > growGap || since > growSoon && add > p.rate*3/10
 }
 
-// answer renews the shares of those whose report has had no answer yet, and lends them what is left over.
+// answer renews or raises the shares of those whose report has had no answer yet, and lends them what is left over.
 func (l *Ledger) answer(now int64, out []Push) []Push {
 	r := &l.round
 	for _, p := range l.peers {
@@ -84,7 +88,7 @@ func (l *Ledger) answer(now int64, out []Push) []Push {
 		}
 		r.free -= add
 		p.rate += add
-		out = l.give(now, p, min(p.share, p.rate), l.carry(add), false, out)
+		out = l.give(now, p, min(p.share, p.rate), l.carry(add+p.grown), false, out)
 	}
 	return out
 }

@@ -40,11 +40,13 @@ type Ledger struct {
 }
 
 // NewLedger makes the ledger of a controller that starts now. Its epoch must be greater than that of each controller before
-// it, and those must have stopped. first says that there was none: then nothing can be out. Otherwise it learns, for a
+// it, and those must have stopped. first says that there was none: then nothing can be out, and the bucket is full. Otherwise it learns, for a
 // lease, what nodes hold, and for a window longer what their rings remember.
 func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first bool) *Ledger {
 	l := &Ledger{key: key, quota: q, whole: q, params: p, epoch: epoch, named: map[string]*peer{}, last: now}
-	if !first {
+	if first {
+		l.pool, l.inflow = q.Burst, q.Limit
+	} else {
 		l.learnRates = now + p.outlast(int64(p.Lease))
 		l.learnCaps = l.learnRates + l.memory()
 		l.unheardRates = l.learnRates + p.outlast(int64(p.Forget))

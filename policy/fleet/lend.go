@@ -42,7 +42,7 @@ func (l *Lender) message(out *[]Loan, e *loan) *Lent {
 }
 
 func (l *Lender) lend(now int64, e *loan) bool {
-	if now < l.closed || l.level < e.units || l.quota.windowed() && l.lent+l.ring.sum+e.units > l.quota.Limit {
+	if !l.may(now, e) {
 		return false
 	}
 	l.level -= e.units
@@ -51,10 +51,20 @@ func (l *Lender) lend(now int64, e *loan) bool {
 	return true
 }
 
+// may says whether a loan can be lent.
+func (l *Lender) may(now int64, e *loan) bool {
+	return now >= l.closed && l.level >= e.units && (!l.quota.windowed() || l.lent+l.ring.sum+e.units <= l.quota.Limit)
+}
+
 // Next is when to call Serve again, in ns, if nothing is heard before.
 func (l *Lender) Next() int64 {
 	beat := l.at + int64(l.params.Beat)
-	if len(l.queue) == 0 || l.level >= l.queue[0].units {
+	switch {
+	case len(l.queue) == 0:
+		return beat
+	case l.may(l.at, l.queue[0]): // it was asked for since
+		return l.at
+	case l.level >= l.queue[0].units:
 		return beat
 	}
 	wait, _ := mulDiv(l.queue[0].units-l.level, l.quota.Window, l.quota.Limit)

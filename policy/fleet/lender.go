@@ -55,7 +55,9 @@ type loan struct {
 // may have been full when those loans were used.
 func NewLender(now int64, key string, q Quota, p Params, first bool) *Lender {
 	l := &Lender{key: key, quota: q, whole: q, params: p, at: now, ring: newRing(now, q.Window, q.Memory), loans: map[loanKey]*loan{}}
-	if !first {
+	if first {
+		l.level = q.Burst
+	} else {
 		l.closed = now + p.outlast(p.loanTerm())
 		l.at = l.closed
 		if q.windowed() {

@@ -28,6 +28,7 @@ type peerRound struct {
 	rate   int64 // what it may be spending
 	share  int64 // what it should have
 	locked bool
+	grown  int64 // it is to get so much more, with the answer
 	caps   peerCaps
 }
 
@@ -110,6 +111,7 @@ func (l *Ledger) count(now int64) {
 
 func (l *Ledger) countPeer(now int64, p *peer) {
 	r := &l.round
+	p.grown = 0
 	p.rate, p.locked = p.rateBound(now), p.incarnation == 0 || now-p.seen > int64(l.params.Silent)
 	if p.incarnation == 0 && now < l.learnRates {
 		p.rate = 0 // as all that is not heard of

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/filter/filtertest"
+	"github.com/weirproxy/weir/policy/fleet"
+	"github.com/weirproxy/weir/policyfile"
+)
+
+// Here the filter itself, two workers in each of several Envoys, talks to the core in virtual time, over a network that loses,
+// delays and doubles. What leaves for the provider is held against every limit of the policy, in any window.
+
+const mesh = `apiVersion: weir/v1
+trust: [all]
+who:
+  tenant: [header x-tenant, default none]
+  user: [header x-user]
+  tree: [header x-tree]
+providers:
+  openai:
+    upstream: http://127.0.0.1:1
+    models:
+      gpt-4o: {tpm: 60_000}
+      "*": {tpm: 30_000, window: continuous}
+limits:
+  tenant:
+    default: {rpm: 30}
+    big: {rpm: 6000, tpd: 150_000, reset: UTC}
+  user:
+    default: {tpm: 20_000}
+  tree:
+    default: {calls: 12, tokens: 5000, ttl: 5m}
+fleet: {shares: true}
+`
+
+// A mesh of Envoys with the filter.
+type meshWorld struct {
+	t      testing.TB
+	rng    *rand.Rand
+	now    int64
+	store  *memory
+	policy *policyfile.Result
+	core   *core
+	envoys []*meshEnvoy
+	mail   []letter
+	loss   float64
+	delay  int64
+	calls  []*meshCall
+
+	denied  map[string]int
+	reloads []func() // of VMs that have trapped
+}
+
+type meshEnvoy struct {
+	*filtertest.Process
+	open  []*meshCall
+	rate  float64 // calls a second
+	rest  float64
+	lives int
+}
+
+// A meshCall is one call that came to an Envoy.
+type meshCall struct {
+	*filtertest.Exchange
+	envoy                     *meshEnvoy
+	model, tenant, user, tree string
+	came, at, ends            int64 // at: when it was sent
+	output                    int64 // tokens that it will use
+	input                     int64
+	asked                     int64 // the most output it may use
+	over                      bool
+}
+
+func newMesh(t testing.TB, seed uint64, envoys int, text string) *meshWorld {
+	w := &meshWorld{t: t, rng: rand.New(rand.NewPCG(seed, 3)), now: 1, store: &memory{records: map[string][]byte{}}, delay: int64(10 * time.Millisecond), denied: map[string]int{}}
+	var err error
+	w.policy, err = policyfile.Parse("mesh.yaml", []byte(text))
+	must(t, err)
+	w.start()
+	for range envoys {
+		e := &meshEnvoy{rate: 2}
+		w.envoys = append(w.envoys, e)
+		w.boot(e)
+	}
+	return w
+}
+
+func (w *meshWorld) wall() time.Time { return worldWall.Add(time.Duration(w.now)) }
+
+func (w *meshWorld) start() {
+	c, err := newCore(w.now, w.wall(), w.store, slog.New(slog.DiscardHandler), func() int { return len(w.envoys) })
+	must(w.t, err)
+	c.setPolicy(w.policy.Policy, w.policy.Spec)
+	w.core = c
+}
+
+// boot starts an Envoy, for the first time or anew.
+func (w *meshWorld) boot(e *meshEnvoy) {
+	p, err := filtertest.NewProcess(nil, 2)
+	must(w.t, err)
+	e.lives++
+	p.Clock, p.Wall, p.Node = int64(time.Hour)+w.rng.Int64N(1e15), w.wall(), fmt.Sprint("envoy", slices.Index(w.envoys, e))
+	p.Control = func(path string, body []byte) (int, []byte) { return w.post(e, path, body) }
+	must(w.t, p.Configure(w.policy.JSON))
+	e.Process, e.open = p, nil
+}
+
+func (w *meshWorld) post(e *meshEnvoy, path string, body []byte) (int, []byte) {
+	if w.core == nil || path != fleet.ReportPath || w.rng.Float64() < w.loss {
+		return 0, nil
+	}
+	m, err := fleet.DecodeFromNode(body)
+	must(w.t, err)
+	w.core.at(w.now, w.wall())
+	if !w.core.report(m) {
+		return 200, fleet.Hello{Epoch: w.core.epoch}.Encode()
+	}
+	if w.rng.Float64() < w.loss {
+		return 0, nil // it has arrived, and the answer is lost
+	}
+	return 204, nil
+}
+
+func (w *meshWorld) send(open func()) {
+	if w.rng.Float64() >= w.loss {
+		w.mail = append(w.mail, letter{w.now + int64(w.rng.ExpFloat64()*float64(w.delay)), open})
+	}
+}
+
+func (w *meshWorld) run(d time.Duration) {
+	for end := w.now + int64(d); w.now < end; w.now += worldStep {
+		var rest, due []letter
+		for _, l := range w.mail {
+			if l.at <= w.now {
+				due = append(due, l)
+			} else {
+				rest = append(rest, l)
+			}
+		}
+		w.mail = rest
+		for _, l := range due {
+			l.open()
+		}
+		for _, e := range w.envoys {
+			if e.Process != nil {
+				w.use(e)
+				e.Sleep(time.Duration(worldStep))
+				w.follow(e)
+			}
+		}
+		w.tick()
+	}
+}
+
+func (w *meshWorld) tick() {
+	if w.core == nil {
+		return
+	}
+	w.core.at(w.now, w.wall())
+	documents, _ := w.core.tick()
+	for id, b := range documents {
+		for i, e := range w.envoys {
+			if fmt.Sprint("envoy", i) == id && e.Process != nil {
+				p := e.Process
+				w.send(func() { must(w.t, p.TakeShares(b)) })
+			}
+		}
+	}
+}
+
+func (w *meshWorld) pick(of ...string) string { return of[w.rng.IntN(len(of))] }
+
+// use has callers come to an Envoy.
+func (w *meshWorld) use(e *meshEnvoy) {
+	for e.rest += e.rate * float64(worldStep) / 1e9; e.rest >= 1; e.rest-- {
+		c := &meshCall{
+			envoy: e, came: w.now, model: w.pick("gpt-4o", "gpt-4o", "other"), tenant: w.pick("small", "big", "big", "big"),
+			user: w.pick("a", "b", "c", "d", "e", "f", "g"), asked: 50 + w.rng.Int64N(400),
+		}
+		if w.rng.IntN(4) == 0 {
+			c.tree = w.pick("t1", "t2")
+		}
+		c.output = w.rng.Int64N(c.asked) + 1
+		body := fmt.Sprintf(`{"model":%q,"max_tokens":%d,"messages":[{"role":"user","content":"Say something of your own."}]}`, c.model, c.asked)
+		r := filtertest.Request{Path: "/openai/v1/chat/completions", Body: []byte(body), Headers: [][2]string{
+			{"content-type", "application/json"}, {"x-tenant", c.tenant}, {"x-user", c.user},
+		}}
+		if c.tree != "" {
+			r.Headers = append(r.Headers, [2]string{"x-tree", c.tree})
+		}
+		c.Exchange = e.Worker(w.rng.IntN(2)).Open(r)
+		w.calls, e.open = append(w.calls, c), append(e.open, c)
+	}
+}
+
+const meshInput = 13 // tokens of each call, as a provider counts them
+
+// follow has sent calls be answered, and notes what has become of those that waited.
+func (w *meshWorld) follow(e *meshEnvoy) {
+	rest := e.open[:0]
+	for _, c := range e.open {
+		switch {
+		case c.Reply != nil:
+			w.denied[c.Reply.Headers.Get("x-weir-reason")+" "+c.Reply.Headers.Get("x-weir-tier")+" "+c.Reply.Headers.Get("x-weir-dimension")]++
+			c.Close()
+			continue
+		case c.Sent && c.at == 0:
+			c.at, c.input = w.now, meshInput
+			c.ends = w.now + w.rng.Int64N(int64(8*time.Second))
+		case c.Sent && w.now >= c.ends:
+			c.over = true
+			c.Answer(200, fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, c.input, c.output, c.input+c.output))
+			continue
+		}
+		rest = append(rest, c)
+	}
+	e.open = rest
+}
+
+// tokens are what a call counts as: what it used, or while it is open what it may use.
+func (c *meshCall) tokens() int64 {
+	if c.over {
+		return c.input + c.output
+	}
+	return c.input + c.asked
+}
+
+// most is the most that any window had of the calls that are meant.
+func (w *meshWorld) most(window time.Duration, meant func(*meshCall) bool, units func(*meshCall) int64) (most int64) {
+	var l []*meshCall
+	for _, c := range w.calls {
+		if c.at > 0 && meant(c) {
+			l = append(l, c)
+		}
+	}
+	slices.SortFunc(l, func(a, b *meshCall) int { return int(a.at - b.at) })
+	sum, from := int64(0), 0
+	for _, c := range l {
+		for sum += units(c); c.at-l[from].at >= int64(window); from++ {
+			sum -= units(l[from])
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+func one(*meshCall) int64 { return 1 }
+
+func (w *meshWorld) tpd() int64 { return int64(*w.policy.Spec.Limits.Tenant["big"].TPD) }
+
+// check holds what was sent against the policy.
+func (w *meshWorld) check() {
+	w.t.Helper()
+	tokens := (*meshCall).tokens
+	for _, l := range []struct {
+		name   string
+		limit  int64
+		window time.Duration
+		meant  func(*meshCall) bool
+		units  func(*meshCall) int64
+	}{
+		{"gpt-4o tpm", 60_000, time.Minute, func(c *meshCall) bool { return c.model == "gpt-4o" }, tokens},
+		{"others' tpm, with a burst", 30_000 + 7500, time.Minute, func(c *meshCall) bool { return c.model == "other" }, tokens},
+		{"small rpm", 30, time.Minute, func(c *meshCall) bool { return c.tenant == "small" }, one},
+		{"big rpm", 6000, time.Minute, func(c *meshCall) bool { return c.tenant == "big" }, one},
+		{"big tpd", w.tpd(), 12 * time.Hour, func(c *meshCall) bool { return c.tenant == "big" }, tokens},
+		{"t1 calls", 12, 5 * time.Minute, func(c *meshCall) bool { return c.tree == "t1" && c.tenant == "big" && c.user == "a" }, one},
+		{"t2 tokens", 5000, 5 * time.Minute, func(c *meshCall) bool { return c.tree == "t2" && c.tenant == "big" && c.user == "b" }, tokens},
+		{"user tpm", 20_000, time.Minute, func(c *meshCall) bool { return c.tenant == "big" && c.user == "a" }, tokens},
+	} {
+		most := w.most(l.window, l.meant, l.units)
+		w.t.Logf("%-28s %7d of %7d", l.name, most, l.limit)
+		if most > l.limit {
+			w.t.Errorf("%s: %d of %d in a window", l.name, most, l.limit)
+		}
+	}
+}
+
+func (w *meshWorld) sent() (n int) {
+	for _, c := range w.calls {
+		if c.at > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// A mesh in which nothing breaks uses what there is.
+func TestFilterShares(t *testing.T) {
+	w := newMesh(t, 1, 3, strings.Replace(mesh, "tpd: 150_000", "tpd: 1_500_000", 1))
+	for _, e := range w.envoys {
+		e.rate = 12
+	}
+	w.run(4 * time.Minute)
+	w.check()
+	posts := 0
+	for _, e := range w.envoys {
+		posts += e.Posts
+		for _, l := range e.Logs {
+			t.Error(l)
+		}
+	}
+	t.Logf("%d of %d calls sent, %v, %.2f posts a second and Envoy", w.sent(), len(w.calls), w.denied, float64(posts)/240/3)
+	if perSecond := float64(posts) / 240 / 3; perSecond > 4.1 {
+		t.Errorf("%.1f posts a second and Envoy", perSecond)
+	}
+	for _, l := range []struct {
+		name  string
+		least float64 // of what a minute has, from the third on
+		limit float64
+		meant func(*meshCall) bool
+		units func(*meshCall) int64
+	}{
+		{"gpt-4o tpm", 0.9, 60_000, func(c *meshCall) bool { return c.model == "gpt-4o" }, (*meshCall).tokens},
+		{"others' tpm", 0.9, 30_000, func(c *meshCall) bool { return c.model == "other" }, (*meshCall).tokens},
+		{"small rpm", 0.9, 30, func(c *meshCall) bool { return c.tenant == "small" }, one},
+	} {
+		sum := int64(0)
+		for _, c := range w.calls {
+			if c.at > int64(2*time.Minute) && l.meant(c) {
+				sum += l.units(c)
+			}
+		}
+		used := float64(sum) / 2 / l.limit
+		t.Logf("%s: %.3f used", l.name, used)
+		if used < l.least {
+			t.Errorf("%s: %.3f used", l.name, used)
+		}
+	}
+}
+
+// A call that comes first to an Envoy waits for no more than a round trip or two.
+func TestFirstCallIsServedSoon(t *testing.T) {
+	w := newMesh(t, 1, 2, mesh)
+	for _, e := range w.envoys {
+		e.rate = 0
+	}
+	w.run(time.Second)
+	for i, model := range []string{"gpt-4o", "gpt-4o", "other", "other"} {
+		x := w.envoys[i%2].Worker(i / 2).Open(filtertest.Request{
+			Path: "/openai/v1/chat/completions", Body: fmt.Appendf(nil, `{"model":%q,"max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}`, model),
+			Headers: [][2]string{{"content-type", "application/json"}, {"x-tenant", fmt.Sprint(i)}, {"x-user", "u"}},
+		})
+		from := w.now
+		for !x.Sent && x.Reply == nil {
+			w.run(time.Duration(worldStep))
+		}
+		if took := time.Duration(w.now - from); x.Reply != nil || took > 100*time.Millisecond {
+			t.Errorf("%d: %v after %v", i, x.Reply, took)
+		}
+	}
+}
+
+// Whatever breaks, no limit does.
+func TestFilterSharesUnderFaults(t *testing.T) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newMesh(t, seed+100, 2+int(seed%3), mesh)
+			for range 30 {
+				w.breakSomething()
+				w.run(time.Duration(w.rng.Int64N(int64(8 * time.Second))))
+			}
+			w.mend()
+			w.run(100 * time.Second)
+			w.check()
+			t.Logf("%d of %d calls sent, %v", w.sent(), len(w.calls), w.denied)
+			recovered := false
+			for _, c := range w.calls {
+				recovered = recovered || c.at > w.now-int64(5*time.Second)
+			}
+			if !recovered {
+				t.Error("nothing is sent after all")
+			}
+		})
+	}
+}
+
+func (w *meshWorld) mend() {
+	w.loss, w.store.broken = 0, false
+	for _, reload := range w.reloads {
+		reload()
+	}
+	if w.core == nil {
+		w.start()
+	}
+	for _, e := range w.envoys {
+		if e.Process == nil {
+			w.boot(e)
+		}
+	}
+}
+
+func (w *meshWorld) breakSomething() {
+	for _, reload := range w.reloads {
+		reload()
+	}
+	w.reloads = nil
+	e := w.envoys[w.rng.IntN(len(w.envoys))]
+	switch w.rng.IntN(9) {
+	case 0:
+		w.loss = w.rng.Float64() * 0.7
+	case 1:
+		w.loss = 0
+	case 2:
+		w.core = nil
+	case 3:
+		if w.core == nil {
+			w.start()
+		}
+	case 4: // as kill -9 does: what is open there may be used to the full
+		e.Process = nil
+	case 5:
+		if e.Process == nil {
+			w.boot(e)
+		}
+	case 6: // a VM traps: what waits there is lost, and another worker has to talk to the controller
+		if e.Process != nil {
+			i := w.rng.IntN(2)
+			e.Worker(i).Dead = true
+			w.reloads = append(w.reloads, func() { must(w.t, e.Worker(i).Reload(w.policy.JSON)) })
+		}
+	case 7:
+		e.rate = w.rng.Float64() * 40
+	case 8:
+		if e.Process != nil {
+			must(w.t, e.Configure(w.policy.JSON))
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"strings"
+
+	"github.com/weirproxy/weir/controlplane/fleet"
+	"github.com/weirproxy/weir/controlplane/store"
+)
+
+// A keeper keeps what a controller of the fleet must not forget, for one term: what it would save after that is refused.
+type keeper struct {
+	ctx   context.Context
+	store store.Store
+	term  func() store.Term
+}
+
+var _ fleet.Store = keeper{}
+
+// fleetRecords is what the keys of its records begin with.
+const fleetRecords = "fleet/"
+
+// NextEpoch gives the token of the term.
+func (k keeper) NextEpoch() (uint64, bool, error) {
+	t := k.term()
+	return t.Token, t.First, nil
+}
+
+// Load gives all records. One that is not there was not saved: a store that has lost some would have lost a day's quotas, too.
+func (k keeper) Load() ([]fleet.Record, bool, error) {
+	kept, err := k.store.Load(k.ctx, fleetRecords)
+	records := make([]fleet.Record, len(kept))
+	for i, r := range kept {
+		records[i] = fleet.Record{Key: strings.TrimPrefix(r.Key, fleetRecords), Value: r.Value}
+	}
+	return records, true, err
+}
+
+// Save keeps records, if the term holds at the store.
+func (k keeper) Save(records []fleet.Record) error {
+	kept := make([]store.Record, len(records))
+	for i, r := range records {
+		kept[i] = store.Record{Key: fleetRecords + r.Key, Value: r.Value}
+	}
+	return k.store.Save(k.ctx, k.term(), kept...)
+}
