@@ -116,25 +116,26 @@ func (s *Server) storeAway(why string) {
 func centralSteps(p *policy.Policy, m *central.Take) (steps []policy.Step) {
 	var path policy.Path
 	p.Path(&path, modelOf(p, m), &m.Caller)
+	var all []policy.Step
 	var here central.Tiers
-	for _, s := range path.Central {
-		here = here.With(s.Tier)
-	}
-	all := path.Central
-	for _, s := range path.Steps[:path.Len] {
-		if !here.Has(s.Tier) {
-			all = append(all, s)
+	for _, s := range append(path.Central, path.Steps[:path.Len]...) {
+		if len(s.Limit.Meters) == 0 && s.Limit.InFlight == 0 {
+			continue // a pool's gate
+		}
+		if all = append(all, s); s.Limit.Scope == policy.Central {
+			here = here.With(s.Tier)
 		}
 	}
 	for _, s := range all {
-		if m.Tiers.Has(s.Tier) {
-			if path.Shadow && s.Limit.Mode == policy.Enforce {
-				shadow := *s.Limit
-				shadow.Mode = policy.Shadow
-				s.Limit = &shadow
-			}
-			steps = append(steps, s)
+		if !m.Tiers.Has(s.Tier) || here.Has(s.Tier) && s.Limit.Scope != policy.Central {
+			continue
 		}
+		if path.Shadow && s.Limit.Mode == policy.Enforce {
+			shadow := *s.Limit
+			shadow.Mode = policy.Shadow
+			s.Limit = &shadow
+		}
+		steps = append(steps, s)
 	}
 	return steps
 }
