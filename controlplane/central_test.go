@@ -210,7 +210,12 @@ func TestCentralOverTwoEnvoys(t *testing.T) {
 			case 6:
 				there, back := time.Duration(rapid.IntRange(0, 3000).Draw(t, "there"))*time.Millisecond, time.Duration(rapid.IntRange(0, 3000).Draw(t, "back"))*time.Millisecond
 				for _, p := range w.envoys {
-					p.Late = func(string) (time.Duration, time.Duration) { return there, back }
+					p.Late = func(path string) (time.Duration, time.Duration) {
+						if path == central.SettlePath {
+							return there / 4, back / 4 // in time
+						}
+						return there, back
+					}
 				}
 			case 7:
 				for _, p := range w.envoys {
