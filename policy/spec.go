@@ -65,7 +65,7 @@ type LimitSpec struct {
 	Window      *Window `json:"window,omitempty"`
 	Reset       *Reset  `json:"reset,omitempty"`
 	Burst       *Burst  `json:"burst,omitempty"`
-	Scope       string  `json:"scope,omitempty" weir:"later"`
+	Scope       string  `json:"scope,omitempty"`
 	Mode        Mode    `json:"mode,omitzero"`
 	MaxOutput   *Count  `json:"max_output,omitempty"`
 }
@@ -225,7 +225,7 @@ type SlotsSpec struct {
 
 // FleetSpec says how limits are shared over many Envoys.
 type FleetSpec struct {
-	Scope     string    `json:"scope,omitempty" weir:"later"`
+	Scope     string    `json:"scope,omitempty"`
 	Lease     Duration  `json:"lease,omitempty" weir:"later"`
 	Floor     Share     `json:"floor,omitempty" weir:"later"`
 	MaxEnvoys Count     `json:"max_envoys,omitempty" weir:"later"`
