@@ -86,7 +86,7 @@ func (l *listStore) Settle(_ context.Context, id string, actual policy.Cost) (bo
 
 const fleetCentral = `apiVersion: weir/v1
 trust: [all]
-fleet: {shares: true, scope: node, max_envoys: 100_000}
+fleet: {scope: node, max_envoys: 100_000}
 providers: {openai: {upstream: "http://127.0.0.1:1"}}
 limits: {tenant: {default: {tpd: 20_000, burst: 100%, in_flight: 6, scope: central}}}
 classes: {patient: {priority: 2, on_limit: queue, wait: 3s}, plain: {priority: 1}}
@@ -108,6 +108,8 @@ type centralCall struct {
 
 func newCentralWorld(t *rapid.T) *centralWorld {
 	r, err := policyfile.Parse("policy.yaml", []byte(fleetCentral))
+	mustRapid(t, err)
+	r, err = r.Shared()
 	mustRapid(t, err)
 	guard, err := access.New(access.Files{}, nil)
 	mustRapid(t, err)

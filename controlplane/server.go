@@ -27,8 +27,9 @@ type Server struct {
 	config  Config
 	log     *slog.Logger
 	xds     *xds.Server
-	id      string  // unlike any other replica's, and any other process's before
-	peers   peers   // other replicas
+	id      string // unlike any other replica's, and any other process's before
+	peers   peers  // other replicas
+	board   *board
 	limiter limiter // of reports
 	started time.Time
 
@@ -74,6 +75,7 @@ func New(c Config) (*Server, error) {
 		config: c, log: c.Logger, id: rand.Text(), limiter: limiter{nodes: map[string]*allowance{}}, peers: peers{all: map[string]*peer{}},
 		started: time.Now(),
 	}
+	s.board = newBoard(s)
 	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
 	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Security: security})
 	return s, nil
@@ -88,6 +90,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.share,
 		s.serveStatus,
 		s.config.Access.Run,
+		s.board.run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
 	errs := make(chan error, len(parts))

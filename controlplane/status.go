@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/xds"
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policyfile"
 )
 
@@ -25,8 +26,9 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
-	Lead     Leadership   `json:"lead"`            // who hands out the limits of the fleet
-	Store    string       `json:"store,omitempty"` // where central limits and the fleet's state are kept
+	Unknown  string       `json:"fleet_unknown,omitempty"` // why nothing is known of Fleet here and now
+	Lead     Leadership   `json:"lead"`                    // who hands out the limits of the fleet
+	Store    string       `json:"store,omitempty"`         // where central limits and the fleet's state are kept
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
@@ -65,16 +67,22 @@ type FileProblem struct {
 }
 
 // Status gives the state of everything.
-func (s *Server) Status() Status {
+func (s *Server) Status() Status { return s.statusOf((*fleet.Controller).Status) }
+
+// errNotLeading is why a replica that does not lead shows no limits.
+var errNotLeading = errors.New("another control plane hands out the limits of the fleet, and knows them")
+
+// statusOf gives the state of everything, with the limits of the fleet that quotas gives.
+func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet.Status, error)) Status {
 	err := s.ready()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shared := fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+	shared, ferr := fleet.Status{}, errNotLeading
 	if c := s.leading(); c != nil {
-		var err error
-		if shared, err = c.Status(ctx); err != nil {
-			s.log.Debug("fleet status", "error", err)
-		}
+		shared, ferr = quotas(c, ctx)
+	}
+	if ferr != nil {
+		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
 	}
 	lead := s.leadership()
 	s.mu.Lock()
@@ -86,6 +94,9 @@ func (s *Server) Status() Status {
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away
 	}
+	if ferr != nil {
+		st.Unknown = ferr.Error()
+	}
 	if err != nil {
 		st.NotReady = err.Error()
 	}
@@ -96,6 +107,16 @@ func (s *Server) Status() Status {
 		}
 	}
 	return st
+}
+
+// policy gives the policy that is served; nil: none yet.
+func (s *Server) policy() *policy.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loaded == nil {
+		return nil
+	}
+	return s.loaded.result.Policy
 }
 
 // Nodes gives the state of the Envoys.

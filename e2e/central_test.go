@@ -26,7 +26,7 @@ import (
 const centralPolicy = `
 apiVersion: weir/v1
 trust: [all]
-fleet: {shares: true, scope: node}
+fleet: {scope: node}
 providers:
   openai: {upstream: "http://MOCK", attempts: true}
 limits:
@@ -97,7 +97,7 @@ func (s *centralFleet) both(calls ...call) map[int]int {
 func TestCentralIsExact(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) string{
 		"bolt":  func(t *testing.T) string { return "bolt:" + filepath.Join(t.TempDir(), "weir.db") },
-		"redis": func(t *testing.T) string { return startRedis(t).url() },
+		"redis": func(t *testing.T) string { return newRedis(t).url() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func (s *centralFleet) latency() string {
 // The store goes and comes back: meanwhile callers hear quickly that this Envoy has no part of the limit.
 func TestCentralStoreIsLost(t *testing.T) {
 	t.Parallel()
-	r := startRedis(t)
+	r := newRedis(t)
 	s := startCentral(t, r.url())
 	if got := s.both(call{tenant: "a", output: 1000}); got[200] != 2 {
 		t.Fatalf("%v", got)
@@ -232,7 +232,7 @@ func TestCentralIsGuarded(t *testing.T) {
 	replaceFile(t, dir+"/ca.crt", string(ca))
 	wrong := writeFile(t, "wrong", "node by-token "+strings.ToUpper(e2eNodeToken)+"\n")
 	token := []string{"--tls-dir", dir, "--tls-files", dir, "--token-file"}
-	whole := []string{"--form", "whole", "--listen", "127.0.0.1:0"} // it has the policy, whoever answers
+	whole := []string{"--form", "whole", "--listen", "127.0.0.1:0", "--strict"} // it has the policy, whoever answers
 	for name, c := range map[string]struct {
 		node string
 		args []string
@@ -259,7 +259,7 @@ type redis struct {
 	cmd  *exec.Cmd
 }
 
-func startRedis(t *testing.T) *redis {
+func newRedis(t *testing.T) *redis {
 	t.Helper()
 	r := &redis{t: t, addr: freePort(t)}
 	r.start()
@@ -296,7 +296,7 @@ func (r *redis) stop() {
 const centralEndings = `
 apiVersion: weir/v1
 trust: [all]
-fleet: {shares: true, scope: node}
+fleet: {scope: node}
 providers:
   openai: {upstream: "UPSTREAM", models: {"big": {rpd: 1, burst: 100%, scope: central}, "*": {rps: 1000}}}
 limits:

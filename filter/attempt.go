@@ -120,16 +120,11 @@ func (a *Attempt) ResponseHeaders() Action {
 		return Continue
 	}
 	h := a.vm.host
-	headers := h.ResponseHeaders()
-	for _, kv := range headers {
-		if kv[0] == ":status" {
-			s.attempts.status, _ = strconv.Atoi(kv[1])
-		}
-	}
+	s.attempts.status, _ = strconv.Atoi(h.ResponseHeader(":status"))
 	if s.attempts.status < 400 {
-		return Continue
+		return Continue // most are, and their other headers are read where the answer is
 	}
-	now := h.Now()
+	headers, now := h.ResponseHeaders(), h.Now()
 	v := feedback.Classify(feedback.Reply{Status: s.attempts.status, Headers: headers, Wall: h.Wall()})
 	s.attempts.verdict = v
 	if s.pool != nil && v.Told {

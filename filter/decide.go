@@ -85,6 +85,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
+	if s.isRetry() {
+		s.vm.countRepeat()
+	}
 	now := s.vm.host.Now()
 	others := s.others(now, model)
 	if a, ok := s.afterRetries(now, &path, &caller); ok {

@@ -64,6 +64,7 @@ func (s *Stream) explained() (headers [][2]string) {
 
 // waited notes how long a request waited.
 func (w *waiter) waited(ns int64) {
+	w.countWaited(ns)
 	w.stream.logged.waited = ns
 	if w.asks {
 		w.stream.queued = ns

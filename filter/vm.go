@@ -4,6 +4,7 @@ package filter
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
@@ -54,7 +55,7 @@ func NewVM(h Host) *VM {
 		host:    h,
 		id:      rand.Uint64() | 1,
 		learner: policy.NewLearner(h),
-		metrics: metrics{denied: map[decisionKey]*Metric{}},
+		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitOf]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		offers:  map[bucketKey]*offer{},
 		pools:   map[policy.Key]*pool{},
@@ -112,6 +113,7 @@ type Plugin struct {
 	identity  []string                        // header names that must not come twice and do not leave
 	baggage   bool                            // so does the baggage
 	pools     map[*policy.Model]*pool
+	families  map[string]tokens.Family // of the models that were asked for of late
 }
 
 // Configure makes a plugin, which the host knows by its id, from a policy in JSON.
@@ -138,6 +140,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	v.ledger.SetWall(compiled.Since, v.host.Wall())
 	p = &Plugin{
 		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
+		families: map[string]tokens.Family{},
 		yielding: lowestYielding(compiled),
 	}
 	p.budget.plugin = p
@@ -157,12 +160,24 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	return p, nil
 }
 
-// family gives the tokenizer of a model.
+// family gives the tokenizer of a model. There are dozens of patterns of names, and few models.
 func (p *Plugin) family(model string) tokens.Family {
-	name, _ := p.policy.Families.Lookup(model)
-	f, _ := tokens.ParseFamily(name)
+	f, ok := p.families[model]
+	if !ok {
+		name, _ := p.policy.Families.Lookup(model)
+		f, _ = tokens.ParseFamily(name)
+		if len(p.families) >= maxFamilies {
+			clear(p.families) // callers make up names
+		}
+		if len(model) <= maxLogged {
+			p.families[strings.Clone(model)] = f // it lies in the body's memory
+		}
+	}
 	return f
 }
+
+// maxFamilies bounds the models whose tokenizers are remembered.
+const maxFamilies = 64
 
 // guard recovers from a panic in a callback that has no answer to give. Use: defer v.guard(name).
 func (v *VM) guard(callback string) {

@@ -48,6 +48,7 @@ type waiter struct {
 	caller  policy.Caller
 	refusal policy.Refusal // the last one
 	asks    bool           // it is to be told how long it waited
+	queued  bool           // it counts as one that waits
 	lacks   []lack         // that only the fleet's controller can give
 	held    bool           // for nothing but that, if at all: its class does not wait
 
@@ -158,7 +159,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	}
 	s.offer(now, &w.path, &w.cost, true)
 	v.tellOffers(now)
-	v.countQueued()
+	v.countQueued(w)
 	return s.held()
 }
 
@@ -225,6 +226,7 @@ func (s *Stream) leave() {
 	}
 	if e, ok := w.line.queue.Get(w.handle); ok {
 		delete(s.vm.waiters, e.ID)
+		w.countWaited(s.vm.host.Now() - e.Arrived)
 	}
 	w.line.queue.Cancel(w.handle)
 	s.waiter = nil

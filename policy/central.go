@@ -12,7 +12,7 @@ func (p *Policy) centralize() {
 	for _, e := range p.Entries() {
 		if l := e.Limit; l.Scope == Central && l.Mode != Off && (len(l.Meters) > 0 || l.InFlight > 0) {
 			whole := *l
-			whole.floor = whole.floorOf(&p.Fleet)
+			whole.centralFloor = whole.floorOf(&p.Fleet)
 			*l = *NewLimit(l.Mode, 0)
 			l.Scope, l.central = Central, &whole
 		}
@@ -43,7 +43,7 @@ const floorSalt Key = 0x9e3779b97f4a7c15
 func (p *Path) Floor() (floor Path) {
 	floor.Shadow = p.Shadow
 	for _, s := range p.Central {
-		if s.Limit = s.Limit.floor; s.Limit != nil {
+		if s.Limit = s.Limit.centralFloor; s.Limit != nil {
 			s.Key = max(s.Key^floorSalt, 1)
 			floor.Add(s)
 		}
@@ -54,7 +54,7 @@ func (p *Path) Floor() (floor Path) {
 // WithoutFloor is the refusal of a path of which a central limit has no floor; its Reason is None if all have one.
 func (p *Path) WithoutFloor(cost *Cost) Refusal {
 	for i := range p.Central {
-		if s := &p.Central[i]; s.Limit.floor == nil && s.Limit.Mode == Enforce && !p.Shadow {
+		if s := &p.Central[i]; s.Limit.centralFloor == nil && s.Limit.Mode == Enforce && !p.Shadow {
 			d := InFlight
 			if len(s.Limit.Meters) > 0 {
 				d = s.Limit.Meters[0].Dimension

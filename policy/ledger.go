@@ -18,6 +18,8 @@ type Ledger struct {
 	batches   [64]batch
 	cuts      [16]cutLimit
 	later     []settlement // until the next Flush
+	order     []int32      // of later, by bucket; it and batch are used again in each Flush
+	batch     []settlement // those of one bucket
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
 	lacks []Lack

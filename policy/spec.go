@@ -83,7 +83,7 @@ type TreeSpec struct {
 	Retries  Count    `json:"retries,omitempty"`
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
-	Floor    Share    `json:"floor,omitempty" weir:"later"`
+	Floor    Share    `json:"floor,omitempty"`
 
 	OnRetriesSpent string `json:"on_retries_spent,omitempty"` // deny | degrade
 }
@@ -226,10 +226,10 @@ type SlotsSpec struct {
 // FleetSpec says how limits are shared over many Envoys.
 type FleetSpec struct {
 	Scope     string    `json:"scope,omitempty"`
-	Lease     Duration  `json:"lease,omitempty" weir:"later"`
-	Floor     Share     `json:"floor,omitempty" weir:"later"`
-	MaxEnvoys Count     `json:"max_envoys,omitempty" weir:"later"`
-	Forget    Duration  `json:"forget,omitempty" weir:"later"`
+	Lease     Duration  `json:"lease,omitempty"`
+	Floor     Share     `json:"floor,omitempty"`
+	MaxEnvoys Count     `json:"max_envoys,omitempty"`
+	Forget    Duration  `json:"forget,omitempty"`
 	Jitter    *Duration `json:"jitter,omitempty"`
 
 	// Shares says that limits of the fleet's scope are held by shares that a control plane grants. `weir serve` and `weir bootstrap`

@@ -71,6 +71,7 @@ func Parse(name string, data []byte) (*Result, error) {
 	r.root(root, spec)
 	zones(spec)
 	r.statics(spec)
+	r.shares(spec)
 	p := r.compile(spec)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -81,6 +82,13 @@ func Parse(name string, data []byte) (*Result, error) {
 	}
 	r.advise(spec, p)
 	return &Result{Spec: spec, Policy: p, JSON: json, Notices: r.sorted()}, nil
+}
+
+// shares refuses what only a control plane knows: whether there is one.
+func (r *reader) shares(spec *policy.Spec) {
+	if spec.Fleet.Shares {
+		r.fail("fleet.shares", r.near("fleet.shares"), "weir serve and weir bootstrap --strict say this themselves", "leave it out")
+	}
 }
 
 // A reader reads one file.

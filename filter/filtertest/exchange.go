@@ -87,6 +87,16 @@ func (w *Worker) Start(r Request) *Exchange {
 	return x
 }
 
+// valueOf is the first header of a name; empty if there is none.
+func valueOf(headers [][2]string, name string) string {
+	for _, h := range headers {
+		if h[0] == name {
+			return h[1]
+		}
+	}
+	return ""
+}
+
 func has(headers [][2]string, name string) bool {
 	for _, h := range headers {
 		if h[0] == name {

@@ -117,6 +117,11 @@ func (h nativeHost) ResponseHeaders() [][2]string {
 	return slices.Clone(h.w.current.answer)
 }
 
+func (h nativeHost) ResponseHeader(name string) string {
+	h.w.process.check("response_header")
+	return valueOf(h.w.current.answer, name)
+}
+
 func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
 
 func (h nativeHost) Random(to []byte) bool {

@@ -40,6 +40,15 @@ func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size
 	return g.give(encodePairs(g.w.current.answer), ptr, size)
 }
 
+// header is one of the answer: the filter asks for no other alone.
+func (m *Module) header(_ context.Context, mod api.Module, _, name, nameSize, ptr, size uint32) uint32 {
+	g := m.guest(mod)
+	if n := g.string(name, nameSize); has(g.w.current.answer, n) {
+		return g.give([]byte(valueOf(g.w.current.answer, n)), ptr, size)
+	}
+	return statusNotFound
+}
+
 func (m *Module) replaceHeader(_ context.Context, mod api.Module, which, name, nameSize, value, valueSize uint32) uint32 {
 	g := m.guest(mod)
 	switch which {
