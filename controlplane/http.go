@@ -28,6 +28,7 @@ func (s *Server) handler() http.Handler {
 	m.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	m.HandleFunc("POST "+central.TakePath, s.serveTake)
 	m.HandleFunc("POST "+central.SettlePath, s.serveSettle)
+	s.adminRoutes(m)
 	return s.guard(m)
 }
 

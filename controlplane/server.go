@@ -31,6 +31,7 @@ type Server struct {
 	peers   peers  // other replicas
 	board   *board
 	limiter limiter // of reports
+	over    overrides
 	started time.Time
 
 	applying sync.Mutex // is held while the controller takes a policy; taken before mu
@@ -76,6 +77,7 @@ func New(c Config) (*Server, error) {
 		started: time.Now(),
 	}
 	s.board = newBoard(s)
+	s.over.said.Store(&overlay{Enforce: EnforceOn})
 	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
 	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Security: security})
 	return s, nil
@@ -85,8 +87,10 @@ func New(c Config) (*Server, error) {
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s.lookAdmin(ctx) // before the first policy goes out
 	parts := []func(context.Context) error{
 		s.follow,
+		s.followAdmin,
 		s.share,
 		s.serveStatus,
 		s.config.Access.Run,
@@ -127,12 +131,7 @@ func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 		s.failed(err)
 		return
 	}
-	if !s.take(r) {
-		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
-		return
-	}
-	s.applyPolicy(ctx)
-	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
+	s.adopt(ctx, r)
 }
 
 func (s *Server) failed(err error) {

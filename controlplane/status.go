@@ -32,6 +32,9 @@ type Status struct {
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
+
+	Enforce string  `json:"enforce"` // on: the policy's own modes hold; shadow or off: an admin's word does, for all
+	Grants  []Grant `json:"grants,omitempty"`
 }
 
 // AccessInfo is about who may ask.
@@ -84,12 +87,13 @@ func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet
 	if ferr != nil {
 		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
 	}
-	lead := s.leadership()
+	said, lead := s.said(), s.leadership()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
 		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Lead: lead, Access: s.accessInfo(),
+		Enforce: said.Enforce, Grants: said.Grants,
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away

@@ -77,6 +77,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
+		s.noteCaller(&ask)
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), &caller)
@@ -105,6 +106,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
 	s.explain(now, &path, &q, &cost)
+	s.tellWatch(&ask, model, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
 		return s.goes(now, &path, model, &q, &caller)
 	}

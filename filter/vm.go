@@ -33,6 +33,7 @@ type VM struct {
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
+	watch     watcher   // of tools without an Envoy
 
 	offers    map[bucketKey]*offer // of buckets that a fleet shares
 	member    *member              // nil: another worker is it

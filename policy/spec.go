@@ -195,6 +195,7 @@ type LogSpec struct {
 	Admit  string `json:"admit,omitempty"`
 	Deny   string `json:"deny,omitempty"`
 	Access bool   `json:"access,omitempty"` // as filter state, for Envoy's access log
+	Caller bool   `json:"caller,omitempty"` // who asks, too
 }
 
 // FanoutSpec bounds reservations for parallel branches.
