@@ -460,3 +460,29 @@ func TestCentralShadowAndTools(t *testing.T) {
 		}
 	})
 }
+
+// A panic while an answer is taken ends the call as one in its own callbacks does, and nothing stays taken.
+func TestCentralPanic(t *testing.T) {
+	both(t, 1, centralPolicy, func(t *testing.T, p *filtertest.Process) {
+		c := newControlPlane(p)
+		c.refuse = policy.Refusal{Reason: policy.LimitExceeded, Tier: policy.TierTenant, Dimension: policy.TPM, Limit: 1, Need: 1, Wait: time.Second}
+		x := p.Worker(0).Open(withUser("a", "u", "smaller", 6000))
+		if p.Worker(0).VM() == nil {
+			return // only the filter's Go code can be made to panic
+		}
+		p.Fail = func(call string) bool { return call == "request_body" }
+		p.Sleep(aTick)
+		p.Fail = nil
+		if x.Reply == nil || x.Reply.Status != 503 {
+			t.Fatalf("sent %v, %+v", x.Sent, x.Reply)
+		}
+		if c.refuse = (policy.Refusal{}); p.Metric("weir_panics_total") != 1 {
+			t.Error("not counted")
+		}
+		y := p.Worker(0).Open(withMini("a", "u", "plain", 9000))
+		p.Sleep(aTick)
+		if clear(p.Metrics); !y.Sent || c.open() != 1 {
+			t.Errorf("the user's limit was not given back: %+v", y.Reply)
+		}
+	})
+}

@@ -53,10 +53,14 @@ func (m *Answer) Append(b []byte) []byte {
 	return refusal(refusal(b, &m.Refusal), &m.Shadow)
 }
 
+// text and what follows are not inlined: a message is made of many of them, and the filter is small.
+//
+//go:noinline
 func text(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+//go:noinline
 func number(b []byte, n int64) []byte { return binary.AppendUvarint(b, uint64(max(n, 0))) }
 
 func micros(b []byte, d time.Duration) []byte {
