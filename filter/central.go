@@ -99,12 +99,12 @@ func (t *take) answered(status int, body []byte) {
 	t.enter()
 	t.resolve(func(now int64) Action {
 		var a central.Answer
-		if t.status = status; status == 200 && a.Decode(body) == nil {
+		if t.status = status; status == 200 && a.Decode(body) == nil && (a.Verdict == policy.Admit || a.Refusal.Reason != policy.None) {
 			return t.heed(now, &a)
 		}
 		t.there = status/100 != 4 && status != 501 // then it was not even tried
 		if t.there && !t.again && now-t.asked < int64(time.Second) {
-			if t.again = true; t.post() {
+			if t.again, t.asked = true, now; t.post() {
 				return Pause
 			}
 		}
@@ -259,7 +259,7 @@ func (s *Stream) refusedCentrally(now int64, r *policy.Refusal) Action {
 		return s.stand(now, w.model, w)
 	}
 	s.phase = reading
-	s.offer(now, &w.path, &w.cost, true)
+	s.offer(now, &w.path, &w.cost, false) // shares had room for it
 	return s.deny(r, &w.caller)
 }
 
