@@ -229,6 +229,9 @@ func (m *meshRun) check() {
 	}
 }
 
+// idealUse is what one bucket of a single Envoy admits of its limit at most: 60 of 62 slots count (policy, ring).
+const idealUse = 60.0 / 62
+
 // used is what part of a minute's tokens was used in a time.
 func (m *meshRun) used(from, to time.Time) float64 {
 	sum := int64(0)
@@ -253,7 +256,7 @@ func TestFleetUnderFaults(t *testing.T) {
 	var wg *sync.WaitGroup
 	wg = m.callers(started.Add(quiet + time.Duration(rounds)*7*each + 5*time.Second))
 	time.Sleep(quiet)
-	if used := m.used(started.Add(10*time.Second), time.Now()); used < 0.9 {
+	if used := m.used(started.Add(10*time.Second), time.Now()); used < 0.9*idealUse {
 		t.Errorf("%.3f used while nothing fails", used)
 	} else {
 		t.Logf("%.3f used while nothing fails", used)

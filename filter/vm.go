@@ -43,6 +43,8 @@ type VM struct {
 	epochs    map[string]uint32    // of providers' rates, by quota
 	rates     uint64               // counts their changes
 
+	centrals centrals
+
 	pools    map[policy.Key]*pool
 	gates    uint64             // changes to all pools that this worker knows of
 	attempts bool               // this VM counts Envoy's attempts
@@ -61,6 +63,7 @@ func NewVM(h Host) *VM {
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},
 	}
+	v.centrals.takes = map[*take]struct{}{}
 	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
 	return v
 }
@@ -79,6 +82,7 @@ func (v *VM) Tick(p *Plugin) {
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
 	v.tickMember(now, p)
+	v.payOwed(now)
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
