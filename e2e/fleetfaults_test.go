@@ -125,7 +125,7 @@ type meshRun struct {
 
 func (m *meshRun) serve(i int) {
 	c := m.controls[i]
-	c.serve = start(m.t, "serve", "--policy", c.policy, "--xds", c.xds, "--status", c.status, "--listen", "127.0.0.1:0", "--store", m.store, "--name", fmt.Sprint("control-", i))
+	c.serve = start(m.t, "serve", "--policy", c.policy, "--xds", c.xds, "--status", c.status, "--listen", "127.0.0.1:0", "--store", m.store, "--fresh", "--name", fmt.Sprint("control-", i))
 	c.serve.find(`^control plane: xDS on (\S+),`)
 }
 
@@ -253,8 +253,7 @@ func TestFleetUnderFaults(t *testing.T) {
 	m, redis := newMeshRun(t)
 	const quiet, each = 70 * time.Second, 12 * time.Second
 	started := time.Now()
-	var wg *sync.WaitGroup
-	wg = m.callers(started.Add(quiet + time.Duration(rounds)*7*each + 5*time.Second))
+	wg := m.callers(started.Add(quiet + time.Duration(rounds)*7*each + 5*time.Second))
 	time.Sleep(quiet)
 	if used := m.used(started.Add(10*time.Second), time.Now()); used < 0.9*idealUse {
 		t.Errorf("%.3f used while nothing fails", used)

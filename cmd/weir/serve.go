@@ -28,6 +28,7 @@ type serveCmd struct {
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
 	Store    string `help:"Where the fleet's state and central limits are kept: bolt:FILE, or redis://… or rediss://… for any number of replicas." env:"WEIR_STORE" xor:"store" placeholder:"ADDRESS"`
 	StateDir string `help:"Folder of the file where it is kept without --store; by default weir in the user's state folder." env:"WEIR_STATE_DIR,STATE_DIRECTORY" xor:"store" placeholder:"DIR"`
+	Fresh    bool   `help:"If the store is empty, no control plane has served these Envoys within the last two minutes: give everything out at once. A new file says so by itself."`
 	Name     string `help:"What this replica is called, for people; by default by its machine and its status address." placeholder:"NAME"`
 	accessFlags
 
@@ -154,8 +155,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
-		Shares: true,
-		Name:   c.name(status[0].Addr()),
+		Shares: true, Fresh: c.Fresh,
+		Name: c.name(status[0].Addr()),
 	})
 	if err != nil {
 		return err

@@ -46,5 +46,10 @@ var faults = []fault{
 	{"who gives up on a central limit holds it", "filter/centralend.go", "if t.there {\n\t\tt.there = false\n\t\ts.vm.owe(", "if t.there && !t.open && false {\n\t\tt.there = false\n\t\ts.vm.owe(", "TestCentralTooLate"},
 	{"who waits for a central limit asks at once again", "filter/centralline.go", "case now < w.until:", "case false:", "TestCentralWaits"},
 	{"an attempt whose body does not wait", "filter/attempt.go", "s != nil && s.phase == waiting {", "s != nil && s.phase == done {", "TestCentralAttempts"},
+	{"a share that grows without tokens for it", "policy/lease.go", "more := to.burst - from.burst - tokens;", "more := -tokens;", "TestLeaseAgainstRealNumbers"},
+	{"a lease that does not end", "policy/lease.go", "case l.Stage == Leased && now >= l.Until:", "case false:", "TestLeaseAgainstRealNumbers"},
+	{"a cap that nobody looks at", "policy/lease.go", "wait = max(wait, s.ring.wait(now, n, &s.shape))", "_ = wait", "TestLeaseAgainstRealNumbers"},
+	{"a refund of what has refilled before a share grew", "policy/lease.go", "min(before, lack)", "lack", "TestLateRefundMintsNothing"},
+	{"an answer in the callback of another stream", "filter/turn.go", "if v.turning != nil && v.turning != s {", "if false {", "TestNobodyIsAnsweredInAnothersCallback"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }
