@@ -42,6 +42,7 @@ type VM struct {
 	eager     int64                // until then ticks come soon
 	epochs    map[string]uint32    // of providers' rates, by quota
 	rates     uint64               // counts their changes
+	models    map[policy.Key]bool  // that something is learned of
 
 	centrals centrals
 
@@ -60,6 +61,7 @@ func NewVM(h Host) *VM {
 		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitOf]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		offers:  map[bucketKey]*offer{},
+		models:  map[policy.Key]bool{},
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},
 	}

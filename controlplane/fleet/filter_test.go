@@ -58,6 +58,8 @@ type meshWorld struct {
 	calls  []*meshCall
 
 	denied map[string]int
+	ratios int // that Envoys have told
+	told   int // limits, likewise
 }
 
 type meshEnvoy struct {
@@ -126,6 +128,7 @@ func (w *meshWorld) post(e *meshEnvoy, path string, body []byte) (int, []byte) {
 	}
 	m, err := fleet.DecodeFromNode(body)
 	must(w.t, err)
+	w.ratios, w.told = w.ratios+len(m.Ratios), w.told+len(m.Learned)
 	w.core.at(w.now, w.wall())
 	if !w.core.report(m) {
 		return 200, fleet.Hello{Epoch: w.core.epoch}.Encode()
@@ -228,7 +231,9 @@ func (w *meshWorld) follow(e *meshEnvoy) {
 			c.ends = w.now + w.rng.Int64N(int64(8*time.Second))
 		case c.Sent && w.now >= c.ends:
 			c.over = true
-			c.Answer(200, fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, c.input, c.output, c.input+c.output))
+			c.Respond(200, false, [2]string{"content-type", "application/json"}, [2]string{"x-ratelimit-limit-tokens", "90000"})
+			c.Chunk(fmt.Appendf(nil, `{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, c.input, c.output, c.input+c.output), true)
+			c.Close()
 			continue
 		}
 		rest = append(rest, c)
@@ -325,6 +330,9 @@ func TestFilterShares(t *testing.T) {
 	w.check()
 	if n := w.stuck(); n > 0 {
 		t.Errorf("%d calls are neither sent nor answered", n)
+	}
+	if w.ratios == 0 || w.told == 0 {
+		t.Errorf("%d ratios and %d limits were told", w.ratios, w.told)
 	}
 	posts := 0
 	for _, e := range w.envoys {
