@@ -338,7 +338,9 @@ func TestFilterShares(t *testing.T) {
 	for _, e := range w.envoys {
 		posts += e.Posts
 		for _, l := range e.Logs {
-			t.Error(l)
+			if !strings.Contains(l, "it says that its limit is") {
+				t.Error(l)
+			}
 		}
 	}
 	t.Logf("%d of %d calls sent, %v, %.2f posts a second and Envoy", w.sent(), len(w.calls), w.denied, float64(posts)/240/3)
