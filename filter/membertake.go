@@ -13,16 +13,20 @@ import (
 // rates are in force.
 func (v *VM) TakeShares(document []byte) error {
 	defer v.guard("shares")
-	doc, err := fleet.DecodeToNode(document)
+	rates, err := fleet.DecodeRates(document)
 	if err != nil {
 		return err
 	}
 	now := v.host.Now()
 	v.eager = now + eagerFor // those that wait have their turn soon
-	v.takeRates(doc.Rates)
+	v.takeRates(rates)
 	m := v.member
-	if m == nil || now >= m.state.expires || doc.Shares.Incarnation != m.state.incarnation {
+	if m == nil || now >= m.state.expires {
 		return nil
+	}
+	doc, err := fleet.DecodeToNode(document)
+	if err != nil || doc.Shares.Incarnation != m.state.incarnation {
+		return err
 	}
 	m.ack = m.node.Take(now, doc.Shares) || m.ack
 	for i := range doc.Shares.Grants {
