@@ -4,6 +4,7 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -125,13 +126,11 @@ func weir(t *testing.T, args ...string) []byte {
 	return out
 }
 
+func envoyPath() string { return cmp.Or(os.Getenv("ENVOY_PATH"), "../../.tools/envoy/bin/envoy") }
+
 // validate gives a configuration to a real Envoy, and what is merged into it as Istio and others do.
 func validate(t *testing.T, config any, merged string) {
 	t.Helper()
-	path := os.Getenv("ENVOY_PATH")
-	if path == "" {
-		path = "../../.tools/envoy/bin/envoy"
-	}
 	b, err := yaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +143,7 @@ func validate(t *testing.T, config any, merged string) {
 	if merged != "" {
 		args = append(args, "--config-yaml", merged)
 	}
-	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(envoyPath(), args...).CombinedOutput(); err != nil {
 		t.Errorf("Envoy: %v\n%s", err, out)
 	}
 }
@@ -169,9 +168,10 @@ limits:
 }
 
 // certificates puts a certificate, its key and its CA into a folder.
-func certificates(t *testing.T, dir string) {
+func certificates(t *testing.T, dir string, more ...string) {
 	t.Helper()
-	cmd := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=weir", "-keyout", dir+"/tls.key", "-out", dir+"/tls.crt")
+	args := []string{"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=weir", "-keyout", dir + "/tls.key", "-out", dir + "/tls.crt"}
+	cmd := exec.Command("openssl", append(args, more...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
