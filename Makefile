@@ -15,7 +15,7 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin) $(wildcard controlplane/translate/mesh/*.tmpl)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
@@ -35,6 +35,7 @@ test: $(BINARY) $(ENVOY) $(CLIENTS) redis build/weir-trap.wasm ## all tests, wit
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
+	cd e2e/manifests && go test ./...
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -45,6 +46,7 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 	go mod tidy -diff
 	go mod verify
 	cd e2e/clients/go && go vet ./... && go mod tidy -diff
+	cd e2e/manifests && go vet ./... && go mod tidy -diff
 	go test ./internal/arch
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),5000x)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }

@@ -70,9 +70,9 @@ func metricsManager() (*hcmv3.HttpConnectionManager, error) {
 		})
 	}
 	return &hcmv3.HttpConnectionManager{
-		StatPrefix:     metricsName,
-		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: metricsName, VirtualHosts: []*routev3.VirtualHost{host}}},
-		HttpFilters:    []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
+		StatPrefix:                metricsName,
+		RouteSpecifier:            &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: metricsName, VirtualHosts: []*routev3.VirtualHost{host}}},
+		HttpFilters:               []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
 		NormalizePath:             wrapperspb.Bool(true),
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(time.Minute)},
 	}, nil

@@ -21,7 +21,10 @@ func (c *bootstrapCmd) mesh() bool { return c.Form == "istio" || c.Form == "envo
 // folder is where the filter is if nothing is said: where Envoy's image has its configuration, and a folder of its own in the
 // proxies of a mesh, which have a file system of their own making.
 func (c *bootstrapCmd) folder() string {
-	if c.mesh() {
+	switch {
+	case c.WasmDir != "":
+		return c.WasmDir
+	case c.mesh():
 		return "/etc/weir"
 	}
 	return "/etc/envoy"

@@ -172,7 +172,8 @@ type bootstrapCmd struct {
 	Node    string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
 	XDS     string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
 	Control string `help:"Address of the control plane's status page, where the filter reports." default:"127.0.0.1:10080"`
-	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
+	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written." xor:"wasm" placeholder:"FILE"`
+	WasmDir string `help:"Or the folder where it is, under the name that this weir gives it; by default /etc/envoy, in a mesh /etc/weir." xor:"wasm" placeholder:"DIR"`
 	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration; istio and envoy-gateway: what to apply there." default:"ads" enum:"ads,fragment,whole,istio,envoy-gateway"`
 	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
 	Metrics string `help:"With ads: address where others may read /stats/prometheus and /ready of the admin interface, and nothing else of it; --admin then needs a port." placeholder:"ADDR"`

@@ -32,8 +32,8 @@ func TestManifestRuns(t *testing.T) {
 	c.start("../../bin/weir", control)
 	c.probe(control, control.ReadinessProbe)
 	c.probe(control, control.LivenessProbe)
-	file := strings.TrimSpace(string(weir(t, c.args(egress.InitContainers[0])...)))
-	weir(t, append(c.args(egress.InitContainers[1]), "--wasm", file)...) // it is where it would be by default
+	weir(t, c.args(egress.InitContainers[0])...)
+	weir(t, append(c.args(egress.InitContainers[1]), "--wasm-dir", c.here.Replace("/etc/envoy/"))...) // else the true folder
 	c.start(envoyPath(), egress.Containers[0])
 	c.probe(egress.Containers[0], egress.Containers[0].ReadinessProbe)
 	c.wants("http://127.0.0.1:10000/nowhere", 404, "no provider has this path prefix")
@@ -56,7 +56,7 @@ func newCluster(t *testing.T, policy, tlsFile *corev1.ConfigMap) *cluster {
 		}
 		pairs = append(pairs, folder+"/", dir+folder+"/", "="+folder, "="+dir+folder)
 	}
-	for _, port := range []string{"18000", "10088", "10000", "9901", "9902"} {
+	for _, port := range []string{"18000", "10088", "10080", "10000", "9901", "9902"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,8 @@ func (c *cluster) start(path string, container corev1.Container) {
 		cancel()
 		_ = cmd.Wait()
 		if c.Failed() {
-			c.Logf("%s:\n%s", container.Name, out.String())
+			text := out.String()
+			c.Logf("%s:\n%s", container.Name, text[max(0, len(text)-3000):])
 		}
 	})
 }
