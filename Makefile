@@ -9,19 +9,21 @@ EMBED  := cmd/weir/embedded/weir.wasm
 BINARY := bin/weir
 ENVOY  := .tools/envoy/bin/envoy
 CLIENTS := .tools/clients/installed
+# Binaryen's wasm-opt, where it is to make the filter smaller and a little faster: WASM_OPT=wasm-opt. CI and tests do without.
+WASM_OPT :=
 # Vocabularies that are built in beside OpenAI's: TABLES=qwen,deepseek,mistral, or some of them.
 TABLES :=
 comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard policy/tokens/*.bin filter/inflate/brotli/*.bin) $(wildcard controlplane/translate/mesh/*.tmpl) cmd/weir/version.txt
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench tokens-report fuzz soak vuln release clean
+.PHONY: help build demo test check race bench profile tokens-report fuzz soak vuln release clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +33,7 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) redis build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis and real client libraries
+test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -parallel 6 ./e2e
@@ -58,6 +60,9 @@ race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race 
 bench: $(BINARY) $(ENVOY) ## measure weir beside no filter and Envoy's own limiter, in one run
 	$(BINARY) bench filter
 
+profile: ## measure anew by which profile the filter is compiled: filter/wasm/default.pgo, which go build takes by itself
+	go test ./filter -run '^$$' -bench Request -benchtime 100000x -o build/filter.test -cpuprofile filter/wasm/default.pgo
+
 tokens-report: ## how far the token estimates are from real tokenizers, by family and kind, beside naive rules
 	@go run ./internal/tokensreport policy/tokens/testdata/texts.jsonl
 
@@ -77,16 +82,20 @@ clean: ## remove what was built
 # Without -s there are 150 KB of names for stack traces of traps; those of panics are Go's own.
 $(WASM): $(SOURCE) build/tables
 	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -ldflags=-s -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
+	$(if $(WASM_OPT),$(WASM_OPT) -Os --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int --enable-mutable-globals $@ -o $@)
 
 # Which vocabularies were built in; it changes only if they do.
 build/tables: always
 	@mkdir -p build
 	@echo '$(TAGS)' | cmp -s - $@ || echo '$(TAGS)' > $@
 
-.PHONY: always redis
+.PHONY: always redis page-tools
 
 redis:
 	@sh hack/get-redis.sh
+
+page-tools:
+	@sh hack/get-page-tools.sh .tools
 
 # A filter that traps on command, for tests only.
 build/weir-trap.wasm: $(SOURCE) build/tables

@@ -34,8 +34,10 @@ type Config struct {
 	Store    store.Store   // of central limits and of the fleet's state; nil: there is none. It is closed by who opened it
 	Name     string        // of this replica, for people; default: this machine's
 	Lease    time.Duration // for how long a leader of the fleet may be gone; all of a fleet must have one; default leadLease
+	Admin    func() string // host:port of the admin interface of an Envoy of this machine, for the page; empty: not yet; nil: none
 	Ready    func() error  // more that has to be true for readiness; may be nil; must not ask for the Status
 	Poll     time.Duration // how often the file is read; default watch.Every
+	Look     time.Duration // how often all is looked at for the page; default 2 s
 }
 
 func (c *Config) check() error {

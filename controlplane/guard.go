@@ -21,7 +21,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if code, text := s.foreign(r); code != 0 {
 			http.Error(w, text, code)
 			return
@@ -30,6 +30,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if code != 0 {
 			if code == http.StatusUnauthorized {
 				h.Set("WWW-Authenticate", `Bearer realm="weir"`)
+				h.Add("WWW-Authenticate", `Basic realm="weir: a name, and a token as the password"`)
 			}
 			http.Error(w, text, code)
 			return

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -111,6 +112,32 @@ func (p *plane) eventually(what string, holds func(Status) bool) Status {
 			p.t.Fatalf("never %s: %+v\n%s", what, st, p.log)
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// told waits until the page is told something, and gives all that it is told then.
+func (p *plane) told(token, part string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api/events", http.NoBody)
+	must(p.t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	must(p.t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for last := ""; ; {
+		line, err := lines.ReadString('\n')
+		if strings.Contains(line, part) {
+			return line
+		}
+		if err != nil {
+			p.t.Fatalf("the page is never told %s: %v\n%s", part, err, last)
+		}
+		last = line
 	}
 }
 

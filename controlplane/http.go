@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -18,17 +17,18 @@ import (
 // handler serves the status address.
 func (s *Server) handler() http.Handler {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s})
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newCollector(s))
 
 	m := http.NewServeMux()
 	m.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	m.HandleFunc("GET /readyz", s.serveReady)
 	m.HandleFunc("GET /api/status", s.serveJSON)
-	m.HandleFunc("GET /{$}", s.servePage)
+	s.routePage(m)
 	m.HandleFunc("POST "+fleet.ReportPath, s.serveReport)
 	m.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	m.HandleFunc("POST "+central.TakePath, s.serveTake)
 	m.HandleFunc("POST "+central.SettlePath, s.serveSettle)
+	s.adminRoutes(m)
 	return s.guard(m)
 }
 
@@ -42,10 +42,5 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) serveJSON(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(s.Status()); err != nil {
-		s.log.Debug("status", "error", err)
-	}
+	s.answerJSON(w, s.Status())
 }

@@ -237,7 +237,7 @@ func (r *rig) rejection(t *testing.T) {
 	if st.Policy.Version == st.Nodes[0].Policy {
 		t.Errorf("got %+v, want the node on the old policy", st)
 	}
-	r.want("/", 200, "Unable to create Wasm plugin")
+	r.told("", "Unable to create Wasm plugin")
 	r.want("/metrics", 200, `weir_controlplane_nacks_total{type="filter"} 1`)
 	r.want("/metrics", 200, `weir_controlplane_nodes{state="rejecting"} 1`)
 	r.applied(r.policy("1"))

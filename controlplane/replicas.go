@@ -262,6 +262,7 @@ func (s *Server) hearReports(ctx context.Context, shared store.Shared, c *fleet.
 		waiting.Go(func() {
 			m, err := pfleet.DecodeFromNode(b)
 			if err == nil {
+				s.board.estimates.hear(time.Now(), m)
 				_, err = c.Report(ctx, m) // who passed it on knows of the epoch
 			}
 			if err != nil {

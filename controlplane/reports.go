@@ -45,6 +45,7 @@ func (s *Server) serveReport(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answerReport(w http.ResponseWriter, r *http.Request, m *fleet.FromNode, body []byte) {
+	s.board.estimates.hear(time.Now(), m)
 	var hello bool
 	var epoch uint64
 	var err error

@@ -165,7 +165,7 @@ func (p *plane) take(id byte, tenant string, tokens int64) (int, central.Answer)
 }
 
 func (p *plane) settle(id byte, node string, tokens int64) int {
-	m := central.Settle{ID: central.ID{id}, Node: node, Cost: policy.Cost{Requests: 1, Input: tokens}}
+	m := central.Settles{Node: node, Calls: []central.Settle{{ID: central.ID{id}, Cost: policy.Cost{Requests: 1, Input: tokens}}}}
 	code, _ := p.ask("POST", central.SettlePath, nodeToken, m.Append(nil))
 	return code
 }
@@ -231,8 +231,8 @@ func TestCentral(t *testing.T) {
 	if _, body := p.ask("GET", "/metrics", readToken, nil); !strings.Contains(string(body), "weir_controlplane_store_up 0") {
 		t.Errorf("the metrics do not say so: %s", body)
 	}
-	if _, body := p.ask("GET", "/", readToken, nil); !strings.Contains(string(body), "The store does not answer") {
-		t.Error("the page does not say so")
+	if _, body := p.ask("GET", "/api/status", readToken, nil); !strings.Contains(string(body), `"store_away": "`) {
+		t.Errorf("the status does not say so: %s", body)
 	}
 	if log := p.log.String(); strings.Contains(log, "secret") || strings.Contains(log, nodeToken) {
 		t.Errorf("the log has names of callers:\n%s", log)
@@ -255,10 +255,13 @@ func TestCredentialsAreShown(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/": "the old ones are in force", "/api/status": `"asks": true`, "/metrics": "weir_controlplane_credentials_broken 1",
+		"/api/status": `"asks": true`, "/metrics": "weir_controlplane_credentials_broken 1",
 	} {
 		if code, body := p.ask("GET", path, readToken, nil); code != 200 || !strings.Contains(string(body), want) || strings.Contains(string(body), "<broken>") {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
+	}
+	if view := p.told(readToken, `"access":{"tls":false,"asks":true,"problem":"`); strings.Contains(view, "broken>") {
+		t.Errorf("the page is told what is in the file: %s", view)
 	}
 }

@@ -27,9 +27,11 @@ type Server struct {
 	config  Config
 	log     *slog.Logger
 	xds     *xds.Server
-	id      string  // unlike any other replica's, and any other process's before
-	peers   peers   // other replicas
+	id      string // unlike any other replica's, and any other process's before
+	peers   peers  // other replicas
+	board   *board
 	limiter limiter // of reports
+	over    overrides
 	started time.Time
 
 	applying sync.Mutex // is held while the controller takes a policy; taken before mu
@@ -74,6 +76,8 @@ func New(c Config) (*Server, error) {
 		config: c, log: c.Logger, id: rand.Text(), limiter: limiter{nodes: map[string]*allowance{}}, peers: peers{all: map[string]*peer{}},
 		started: time.Now(),
 	}
+	s.board = newBoard(s)
+	s.over.said.Store(&overlay{Enforce: EnforceOn})
 	security := xds.Security{TLS: c.Access.TLS("h2"), Allow: c.Access.AllowNode}
 	s.xds = xds.New(xds.Options{WasmHash: c.WasmHash, Logger: c.Logger, Security: security})
 	return s, nil
@@ -83,11 +87,14 @@ func New(c Config) (*Server, error) {
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s.lookAdmin(ctx) // before the first policy goes out
 	parts := []func(context.Context) error{
 		s.follow,
+		s.followAdmin,
 		s.share,
 		s.serveStatus,
 		s.config.Access.Run,
+		s.board.run,
 		func(ctx context.Context) error { return s.xds.Serve(ctx, s.config.XDS) },
 	}
 	errs := make(chan error, len(parts))
@@ -124,12 +131,7 @@ func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 		s.failed(err)
 		return
 	}
-	if !s.take(r) {
-		s.log.Info("the policy says what it said before", "file", s.config.PolicyFile)
-		return
-	}
-	s.applyPolicy(ctx)
-	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
+	s.adopt(ctx, r)
 }
 
 func (s *Server) failed(err error) {

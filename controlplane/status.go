@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/xds"
+	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policyfile"
 )
 
@@ -25,11 +26,15 @@ type Status struct {
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Nodes    []xds.Status `json:"nodes"`
 	Fleet    fleet.Status `json:"fleet"`
-	Lead     Leadership   `json:"lead"`            // who hands out the limits of the fleet
-	Store    string       `json:"store,omitempty"` // where central limits and the fleet's state are kept
+	Unknown  string       `json:"fleet_unknown,omitempty"` // why nothing is known of Fleet here and now
+	Lead     Leadership   `json:"lead"`                    // who hands out the limits of the fleet
+	Store    string       `json:"store,omitempty"`         // where central limits and the fleet's state are kept
 	Access   AccessInfo   `json:"access"`
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
+
+	Enforce string  `json:"enforce"` // on: the policy's own modes hold; shadow or off: an admin's word does, for all
+	Grants  []Grant `json:"grants,omitempty"`
 }
 
 // AccessInfo is about who may ask.
@@ -65,26 +70,36 @@ type FileProblem struct {
 }
 
 // Status gives the state of everything.
-func (s *Server) Status() Status {
+func (s *Server) Status() Status { return s.statusOf((*fleet.Controller).Status) }
+
+// errNotLeading is why a replica that does not lead shows no limits.
+var errNotLeading = errors.New("another control plane hands out the limits of the fleet, and knows them")
+
+// statusOf gives the state of everything, with the limits of the fleet that quotas gives.
+func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet.Status, error)) Status {
 	err := s.ready()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shared := fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+	shared, ferr := fleet.Status{}, errNotLeading
 	if c := s.leading(); c != nil {
-		var err error
-		if shared, err = c.Status(ctx); err != nil {
-			s.log.Debug("fleet status", "error", err)
-		}
+		shared, ferr = quotas(c, ctx)
 	}
-	lead := s.leadership()
+	if ferr != nil {
+		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+	}
+	said, lead := s.said(), s.leadership()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
 		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Lead: lead, Access: s.accessInfo(),
+		Enforce: said.Enforce, Grants: said.Grants,
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away
+	}
+	if ferr != nil {
+		st.Unknown = ferr.Error()
 	}
 	if err != nil {
 		st.NotReady = err.Error()
@@ -96,6 +111,16 @@ func (s *Server) Status() Status {
 		}
 	}
 	return st
+}
+
+// policy gives the policy that is served; nil: none yet.
+func (s *Server) policy() *policy.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loaded == nil {
+		return nil
+	}
+	return s.loaded.result.Policy
 }
 
 // Nodes gives the state of the Envoys.

@@ -3,7 +3,6 @@
 package dialect
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/weirproxy/weir/policy/jsonwalk"
@@ -84,14 +83,14 @@ func (s *jsonScanner) inString(chunk []byte) int {
 		s.put(chunk[:1])
 		return 1
 	}
-	i := bytes.IndexByte(chunk, '"')
-	if i < 0 {
-		i = len(chunk)
+	i := 0
+	for i < len(chunk) && chunk[i] != '"' && chunk[i] != '\\' {
+		i++
 	}
-	if k := bytes.IndexByte(chunk[:i], '\\'); k >= 0 {
+	if i < len(chunk) && chunk[i] == '\\' {
 		s.escape = true
-		s.put(chunk[:k+1])
-		return k + 1
+		s.put(chunk[:i+1])
+		return i + 1
 	}
 	if i == len(chunk) {
 		s.put(chunk)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -22,9 +23,10 @@ type fleet struct {
 }
 
 type fleetEnvoy struct {
-	name    string
-	process *envoy.Process // nil: down
-	proxy   string
+	name         string
+	xds, control string         // its control plane
+	process      *envoy.Process // nil: down
+	proxy        string
 }
 
 const fleetPolicy = `
@@ -48,7 +50,7 @@ func newFleet(t *testing.T, policy string, n int) *fleet {
 	f.control()
 	var wg sync.WaitGroup
 	for i := range n {
-		e := &fleetEnvoy{name: fmt.Sprintf("envoy-%d", i)}
+		e := &fleetEnvoy{name: fmt.Sprintf("envoy-%d", i), xds: f.xds, control: f.status}
 		f.envoys = append(f.envoys, e)
 		wg.Go(func() { f.boot(e) })
 	}
@@ -63,7 +65,7 @@ func (f *fleet) boot(e *fleetEnvoy) {
 	f.t.Helper()
 	log := new(output)
 	p, err := envoy.Run(context.Background(), envoy.Options{
-		Bootstrap:   []byte(run(f.t, "bootstrap", "--policy", f.policy, "--node", e.name, "--xds", f.xds, "--control", f.status, "--wasm", f.wasm)),
+		Bootstrap:   []byte(run(f.t, "bootstrap", "--policy", f.policy, "--node", e.name, "--xds", e.xds, "--control", e.control, "--wasm", f.wasm)),
 		Concurrency: 2, Log: log, StartTimeout: 2 * time.Minute,
 	})
 	if err != nil {
@@ -169,13 +171,8 @@ func (f *fleet) fewRequests(t *testing.T) {
 	for i := 0; time.Now().Before(deadline); i++ {
 		c := call{tenant: "few", output: 5}
 		r := c.request(f.at(i))
-		r.URL.Path = strings.Replace(r.URL.Path, "chat", "chat", 1)
 		body := strings.NewReader(`{"model":"small","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`)
-		r, err := http.NewRequest(http.MethodPost, r.URL.String(), body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = c.request(f.at(i)).Header
+		r.Body, r.ContentLength = io.NopCloser(body), int64(body.Len())
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -127,7 +127,7 @@ type event struct {
 	BodyHash  string            `json:"body_sha256"`
 }
 
-// events gives the calls with a tag, in the order of their arrival.
+// events gives the calls with a tag, or all, in the order of their arrival.
 func (m *mockProvider) events(tag string) (list []event) {
 	m.t.Helper()
 	_, body := get(m.t, "http://"+m.addr+"/stats?events=1")
@@ -137,7 +137,7 @@ func (m *mockProvider) events(tag string) (list []event) {
 	}
 	for _, e := range stats.Events {
 		name, sent, _ := strings.Cut(e.Tag, "@")
-		if name == tag {
+		if name == tag || tag == "" {
 			e.Sent, _ = strconv.ParseInt(sent, 10, 64)
 			list = append(list, e)
 		}

@@ -70,6 +70,13 @@ func (p *Process) Stop() error {
 	return p.Wait()
 }
 
+// Kill ends Envoy as a crash does, by SIGKILL, and waits for it.
+func (p *Process) Kill() error {
+	p.told.Store(true)
+	p.kill()
+	return p.Wait()
+}
+
 func (p *Process) post(path string) error {
 	resp, err := p.http.Post("http://"+p.Admin+path, "", nil)
 	if err != nil {

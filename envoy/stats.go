@@ -10,7 +10,7 @@ import (
 
 // labels are the labels that the filter writes into the names of its metrics, as in
 // wasmcustom.weir_requests_total.decision.deny.reason.limit_exceeded.tier.tenant.dimension.tpm.
-var labels = []string{"decision", "reason", "tier", "dimension", "ending", "source", "how", "within", "callback", "class"}
+var labels = []string{"decision", "reason", "tier", "dimension", "ending", "source", "how", "within", "callback", "class", "result"}
 
 // StatsConfig makes labels weir_decision, weir_reason … of them; what is left of the name is weir_requests_total.
 func StatsConfig() *metricsv3.StatsConfig {

@@ -77,6 +77,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory
+		s.noteCaller(&ask)
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), &caller)
@@ -85,6 +86,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
+	if s.isRetry() {
+		s.vm.countRepeat()
+	}
 	now := s.vm.host.Now()
 	others := s.others(now, model)
 	if a, ok := s.afterRetries(now, &path, &caller); ok {
@@ -92,7 +96,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && len(path.Central) == 0 && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -102,9 +106,9 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.calibrate(now, &q)
 	cost := s.cost(&path, model, &q)
 	s.explain(now, &path, &q, &cost)
+	s.tellWatch(&ask, model, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
-		s.vm.countAdmitted()
-		return s.send(q)
+		return s.goes(now, &path, model, &q, &caller)
 	}
 	if others {
 		return s.stand(now, model, s.waits(path, cost, q, caller))
@@ -121,8 +125,16 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.offer(now, &path, &cost, true)
 		return s.deny(&d.Refusal, &caller)
 	}
+	return s.goes(now, &path, model, &q, &caller)
+}
+
+// goes lets a request go that the limits held here admit, if the central ones do, too.
+func (s *Stream) goes(now int64, path *policy.Path, m *policy.Model, q *dialect.Request, c *policy.Caller) Action {
+	if len(path.Central) > 0 {
+		return s.goOn(now, &waiter{path: *path, request: *q, caller: *c, model: m})
+	}
 	s.vm.countAdmitted()
-	return s.send(q)
+	return s.send(*q)
 }
 
 // heedPath puts what the path says in place of what the body says.

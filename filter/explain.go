@@ -17,7 +17,9 @@ const (
 )
 
 // asksWhy says whether the caller wants to know what became of its request, and may.
-func (s *Stream) asksWhy() bool { return s.plugin.policy.Explain && s.header(headerExplain) == "1" }
+func (s *Stream) asksWhy() bool {
+	return s.vm.watch.watches() || s.plugin.policy.Explain && s.header(headerExplain) == "1"
+}
 
 // explain notes what a request costs, where the figures come from, and what its buckets have before it takes anything: a list of
 // structured fields (RFC 9651).
@@ -64,6 +66,7 @@ func (s *Stream) explained() (headers [][2]string) {
 
 // waited notes how long a request waited.
 func (w *waiter) waited(ns int64) {
+	w.countWaited(ns)
 	w.stream.logged.waited = ns
 	if w.asks {
 		w.stream.queued = ns

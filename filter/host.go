@@ -23,6 +23,7 @@ type Host interface {
 	SetRequestBody(body []byte)  // instead of what is buffered
 
 	ResponseHeaders() [][2]string
+	ResponseHeader(name string) string // one of them, empty if it is not there
 	SetResponseHeader(name, value string)
 	RemoveResponseHeader(name string)
 	ResponseBody(size int) []byte

@@ -13,6 +13,7 @@ import (
 type logged struct {
 	id      string // x-request-id
 	model   string
+	caller  policy.Caller // if the policy wants it named
 	attempt int64
 	refusal policy.Refusal
 	shadow  policy.Refusal
@@ -32,6 +33,20 @@ func (s *Stream) noteHeaders() {
 	}
 	s.logged.id = strings.Clone(s.header("x-request-id"))
 	s.logged.attempt = max(number(s.header("x-stainless-retry-count"))+1, number(s.header("x-envoy-attempt-count")))
+}
+
+// noteCaller keeps who asks.
+//
+//go:noinline
+func (s *Stream) noteCaller(ask *asker) {
+	if !s.plugin.policy.Log.Caller {
+		return
+	}
+	c := ask.named()
+	for _, name := range []*string{&c.Environment, &c.Tenant, &c.User, &c.Tool} {
+		*name = strings.Clone(*name) // it may lie in the body's memory
+	}
+	s.logged.caller = c
 }
 
 // number reads one of the few digits that attempts have; 0 if it is none.
@@ -87,9 +102,10 @@ func (f fields) line() string {
 	b := []byte("weir")
 	for _, f := range f {
 		b = append(append(append(b, ' '), f.name...), '=')
-		if quoted := f.name == "request_id" || f.name == "model"; quoted {
+		switch f.name {
+		case "request_id", "model", "environment", "tenant", "user", "tool":
 			b = strconv.AppendQuoteToASCII(b, f.value[:min(len(f.value), maxLogged)])
-		} else {
+		default:
 			b = append(b, f.value...)
 		}
 	}
@@ -125,6 +141,11 @@ func (s *Stream) fields(f *fields) {
 	}
 	f.count("status", int64(s.status))
 	f.word("request_id", l.id)
+	for _, who := range [...][2]string{{"environment", l.caller.Environment}, {"tenant", l.caller.Tenant}, {"user", l.caller.User}, {"tool", l.caller.Tool}} {
+		if who[1] != "" {
+			f.word(who[0], who[1])
+		}
+	}
 	f.count("attempt", max(l.attempt, 1))
 	f.count("waited_ms", l.waited/1e6)
 	if s.provider != nil {

@@ -55,6 +55,22 @@ func TestLog(t *testing.T) {
 	})
 }
 
+// Where the policy says so, it names who asks; what they wrote is quoted.
+func TestLogOfCallers(t *testing.T) {
+	both(t, 1, strings.Replace(logPolicy, `"access":true`, `"access":true,"caller":true`, 1), func(t *testing.T, p *filtertest.Process) {
+		r := request("/openai/v1/chat/completions", "acme decision=deny", `{"model":"gpt-4o","max_tokens":60,"messages":[],"user":"in the body"}`)
+		r.Headers = append(r.Headers, [2]string{"x-user", `an"n`})
+		x := p.Worker(0).Open(r)
+		x.Answer(200, `{}`)
+		if got := p.Logs[len(p.Logs)-1]; !strings.Contains(got, ` tenant="acme decision=deny" user="an\"n" attempt=1 `) {
+			t.Errorf("logged %q", got)
+		}
+		if x.FilterState("weir.tenant") != "acme decision=deny" {
+			t.Errorf("the access log hears of %q", x.FilterState("weir.tenant"))
+		}
+	})
+}
+
 // The line says how long a request waited.
 func TestLogOfWhoWaited(t *testing.T) {
 	both(t, 1, strings.Replace(logPolicy, `"limits"`, `"classes":{"batch":{"on_limit":"queue","wait":"10s"}},"limits"`, 1), func(t *testing.T, p *filtertest.Process) {

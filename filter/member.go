@@ -29,6 +29,7 @@ type member struct {
 	posts   float64 // that may be sent now
 	counted int64   // when posts was brought up to date
 	open    bool    // a post is under way
+	heard   int64   // when the controller last took one
 	ack     bool
 	hello   bool
 	urgent  bool // somebody waits for what can be asked for
@@ -127,7 +128,7 @@ func (v *VM) isMember(now int64, p *Plugin) bool {
 }
 
 func newMember(v *VM, p *Plugin, s memberState) *member {
-	m := &member{vm: v, state: s, keys: map[bucketKey]*memberKey{}, quotas: map[string]*quota{}, waits: map[waitKey]wait{}}
+	m := &member{vm: v, state: s, heard: v.host.Now(), keys: map[bucketKey]*memberKey{}, quotas: map[string]*quota{}, waits: map[waitKey]wait{}}
 	m.adopt(p)
 	m.node = fleet.NewNode(v.nodeName(), s.incarnation, m.params)
 	m.node.Resume(s.epoch, s.number)

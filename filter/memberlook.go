@@ -15,6 +15,8 @@ func (m *member) look(now int64) {
 		switch {
 		case q.credit != nil:
 			m.lookAtCredit(now, q)
+		case q.drawer != nil && q.want > 0 && now-m.heard > away:
+			m.fallBack(now, q)
 		case q.drawer != nil && q.want > 0 && now-q.drew >= drawAgain:
 			m.urgent = true
 		}
@@ -27,6 +29,24 @@ func (m *member) look(now int64) {
 			delete(m.keys, at)
 		}
 	}
+}
+
+// away is after how long without an answer the controller counts as away; a floor then lasts for floorFor.
+const (
+	away     = int64(2e9)
+	floorFor = int64(60e9)
+)
+
+// fallBack gives a request tree its floor, once, if nothing has ever been granted of it.
+func (m *member) fallBack(now int64, q *quota) {
+	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
+		floor := q.key.step.Limit.Floor(sm.Meter)
+		if floor == 0 || sm.Given() > 0 {
+			return false
+		}
+		sm.Draw(floor, now+floorFor, 0)
+		return true
+	})
 }
 
 // drawAgain is after how long a draw is repeated that somebody waits for.

@@ -126,6 +126,7 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 		}
 		return
 	}
+	m.heard = m.vm.host.Now()
 	if len(body) == 0 {
 		return
 	}

@@ -3,7 +3,9 @@
 package filter
 
 import (
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
@@ -15,7 +17,6 @@ import (
 type metrics struct {
 	all      []*Metric
 	admitted *Metric
-	queued   *Metric
 	fanouts  *Metric
 	joined   *Metric
 	unjoined *Metric
@@ -26,7 +27,11 @@ type metrics struct {
 	input    [dialect.NumHows][2]*Metric // tokens as counted, and as the provider counts
 	refusals [feedback.NumClasses]*Metric
 	retries  *Metric
-	reports  [2]*Metric // that were taken, or failed
+	repeats  *Metric
+	queued   map[waitOf]*Metric // bound: -1
+	reports  [2]*Metric         // that were taken, or failed
+	takes    [len(takeResults)]*Metric
+	settles  [len(settleResults)]*Metric
 }
 
 // flush tells the host what was counted.
@@ -48,14 +53,18 @@ type decisionKey struct {
 	limited   bool // by a limit
 }
 
-// Names of metrics; docs/reference.md explains each.
+// Names of metrics, and their labels. docs/reference.md explains each; a test compares.
 const (
-	metricRequests = "weir_requests_total" // decision, reason, tier, dimension
-	metricQueued   = "weir_queued_total"
-	metricReports  = "weir_fleet_reports_total"     // result
-	metricFanouts  = "weir_fanouts_total"           // decision, reason
+	metricRequests = "weir_requests_total"          // decision, reason, tier, dimension
+	metricQueued   = "weir_queued_total"            // class
+	metricWaits    = "weir_queue_waits_total"       // class, within
+	metricRepeats  = "weir_repeated_requests_total" // none
+	metricReports  = "weir_reports_total"           // result
+	metricFanouts  = "weir_fanouts_total"           // decision, reason, tier, dimension
+	metricTakes    = "weir_central_takes_total"     // result
+	metricSettles  = "weir_central_settles_total"   // result
 	metricBranches = "weir_branches_total"          // source
-	metricShadow   = "weir_shadow_denials_total"    // the same, for limits in shadow mode
+	metricShadow   = "weir_shadow_denials_total"    // decision, reason, tier, dimension
 	metricCharges  = "weir_charges_total"           // source
 	metricEndings  = "weir_endings_total"           // ending
 	metricErrors   = "weir_input_errors_total"      // how, within
@@ -63,18 +72,56 @@ const (
 	metricActual   = "weir_input_actual_total"      // how
 	metricPanics   = "weir_panics_total"            // callback
 	metricRefusals = "weir_provider_refusals_total" // class
-	metricRetries  = "weir_envoy_retries_total"
+	metricRetries  = "weir_envoy_retries_total"     // none
 )
 
 func (v *VM) countAdmitted() {
 	v.count(&v.metrics.admitted, metricRequests, "decision", policy.Admit.String())
 }
 
-func (v *VM) countQueued() {
-	if v.metrics.queued == nil {
-		v.metrics.queued = v.newMetric(metricQueued)
+// A waitOf is a metric of the queue: of those that begin to wait, or of those whose wait was within a bound.
+type waitOf struct {
+	class string
+	bound int
+}
+
+// waitBounds are the waits that the metric tells apart (RATIONALE.md, "Why are waits counted by bound, and not a histogram?"). (No name of a label has a point in it, for Envoy's names of metrics have.)
+var waitBounds = [...]struct {
+	name string
+	wait int64
+}{{"100ms", 1e8}, {"300ms", 3e8}, {"1s", 1e9}, {"3s", 3e9}, {"10s", 1e10}, {"30s", 3e10}, {"60s", 6e10}, {"more", math.MaxInt64}}
+
+// countQueued counts one that begins to wait.
+func (v *VM) countQueued(w *waiter) {
+	w.queued = true
+	v.countWait(waitOf{w.stream.class.Name, -1})
+}
+
+// countWaited counts one that waits no more.
+func (w *waiter) countWaited(wait int64) {
+	if !w.queued {
+		return
 	}
-	v.metrics.queued.pending++
+	w.queued = false
+	bound := 0
+	for wait > waitBounds[bound].wait {
+		bound++
+	}
+	w.stream.vm.countWait(waitOf{w.stream.class.Name, bound})
+}
+
+func (v *VM) countWait(k waitOf) {
+	m := v.metrics.queued[k]
+	if m == nil {
+		class := ".class." + strings.ReplaceAll(k.class, ".", "_")
+		name := metricQueued + class
+		if k.bound >= 0 {
+			name = metricWaits + class + ".within." + waitBounds[k.bound].name
+		}
+		m = v.newMetric(name)
+		v.metrics.queued[k] = m
+	}
+	m.pending++
 }
 
 // countDenied counts a refusal: the name, with why as labels.
@@ -98,10 +145,18 @@ func (v *VM) countRefusal(c feedback.Class) {
 
 // countRetry counts an attempt of Envoy's after the first.
 func (v *VM) countRetry() {
-	if v.metrics.retries == nil {
-		v.metrics.retries = v.newMetric(metricRetries)
+	v.countPlain(&v.metrics.retries, metricRetries)
+}
+
+// countRepeat counts a request that says that it was sent before.
+func (v *VM) countRepeat() { v.countPlain(&v.metrics.repeats, metricRepeats) }
+
+//go:noinline
+func (v *VM) countPlain(m **Metric, name string) {
+	if *m == nil {
+		*m = v.newMetric(name)
 	}
-	v.metrics.retries.pending++
+	(*m).pending++
 }
 
 // countReport counts a report to the fleet's controller.
@@ -111,6 +166,29 @@ func (v *VM) countReport(status int) {
 	} else {
 		v.count(&v.metrics.reports[1], metricReports, "result", "failed")
 	}
+}
+
+// What becomes of what the control plane is asked for.
+const (
+	takeAdmitted = iota
+	takeRefused
+	takeFailed // nobody has answered
+	takeFloor  // the floor has admitted it
+
+	settleTaken = 0
+	settleLost  = 1
+)
+
+var (
+	takeResults   = [...]string{"admitted", "refused", "failed", "floor"}
+	settleResults = [...]string{"taken", "lost"}
+)
+
+func (v *VM) countTake(r int) { v.count(&v.metrics.takes[r], metricTakes, "result", takeResults[r]) }
+
+func (v *VM) countSettles(r, n int) {
+	v.count(&v.metrics.settles[r], metricSettles, "result", settleResults[r])
+	v.metrics.settles[r].pending += int64(n) - 1
 }
 
 // newMetric is not inlined: it would be in all that counts, and runs once for each metric.

@@ -21,6 +21,8 @@ func (l *line) turn(now int64) {
 // thought.
 func (v *VM) turns(now int64, p *Plugin) {
 	v.turning, v.effective = nil, 0
+	v.answerLate()
+	v.lateTakes(now)
 	next := int64(queue.Never)
 	for _, other := range v.plugins {
 		for _, l := range other.lines {
@@ -77,10 +79,11 @@ func (l *line) rescued(turn func(*waiter, *queue.Entry) queue.Answer, e queue.En
 			v.report("turn", r)
 			delete(v.waiters, e.ID)
 			a = queue.Sent()
-			v.enter(w.stream.id)
-			if w.stream.fail() == Continue && v.turning != w.stream {
-				v.host.Resume()
-			}
+			v.answer(w.stream, func() {
+				if w.stream.fail() == Continue && v.turning != w.stream {
+					v.host.Resume()
+				}
+			})
 		}
 	}()
 	return turn(w, &e)
@@ -94,15 +97,21 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 		l.last, l.stop = w.refusal, w.refusal
 		return queue.Stop(m.expires)
 	}
+	if a, wait := l.awaits(w, e, now); wait {
+		return a
+	}
 	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	lacks := w.lack(now, v)
 	if d.Verdict == policy.Deny && hopeless(d.Refusal.Reason) {
-		v.enter(s.id)
 		s.leave()
 		w.waited(now - e.Arrived)
-		s.deny(&d.Refusal, &w.caller)
+		v.answer(s, func() { s.deny(&d.Refusal, &w.caller) })
 		return queue.Sent() // it is not there any more
+	}
+	if d.Verdict == policy.Admit && len(w.path.Central) > 0 {
+		s.noteShadow(&d)
+		return l.ask(w, e, now)
 	}
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
@@ -125,11 +134,17 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 	if lacks || d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
-	switch t := d.Refusal.Tier; {
-	case t == policy.TierProvider && d.Part:
+	if d.Part && d.Refusal.Tier == policy.TierProvider {
 		return queue.SkipClass(until)
+	}
+	return l.behind(&d.Refusal, e, until)
+}
+
+// behind is who else waits until then, for what refuses an entry.
+func (l *line) behind(r *policy.Refusal, e *queue.Entry, until int64) queue.Answer {
+	switch t := r.Tier; {
 	case t == policy.TierProvider:
-		l.stop = d.Refusal
+		l.stop = *r
 		return queue.Stop(until)
 	case t == policy.TierTenant && e.Parent != 0:
 		return queue.SkipParent(until)
@@ -144,16 +159,48 @@ func hopeless(r policy.Reason) bool {
 	return r == policy.RequestTooLarge || r == policy.RetryBudgetExhausted
 }
 
+// A late answer is one that waits for the next tick.
+type late struct {
+	stream *Stream
+	id     uint32
+	give   func()
+}
+
+// answer has a stream that waits be answered: now, or in the next tick if it is the callback of another one that is running. For
+// whatever a callback returns, Envoy does not let its stream go on if any stream is answered in it (proxy-wasm-cpp-host,
+// send_local_response: stopNextIteration).
+func (v *VM) answer(s *Stream, give func()) {
+	if v.turning != nil && v.turning != s {
+		v.late = append(v.late, late{s, s.id, give})
+		return
+	}
+	v.enter(s.id)
+	give()
+}
+
+// answerLate gives the answers that had to wait, to those that are still there. It is called in ticks only.
+func (v *VM) answerLate() {
+	all := v.late
+	v.late = nil
+	for _, l := range all {
+		if l.stream.id == l.id && l.stream.phase == waiting {
+			v.enter(l.id)
+			l.give()
+		}
+	}
+}
+
 func (l *line) timeout(w *waiter, e *queue.Entry) queue.Answer {
 	v := l.plugin.vm
+	w.stream.abandon()
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)
-	v.enter(w.stream.id)
 	outcome := queue.QueueTimeout
 	if w.held {
 		outcome = queue.Queued // it is refused for the limit
 	}
-	w.stream.deny(w.because(outcome), &w.caller)
+	refusal := w.because(outcome)
+	v.answer(w.stream, func() { w.stream.deny(refusal, &w.caller) })
 	return queue.Sent()
 }

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/dialect"
@@ -27,11 +28,13 @@ type VM struct {
 	waiters   map[uint64]*waiter // by the number of their entry
 	lastID    uint64
 	turning   *Stream   // whose callback a turn belongs to; nil in a tick
+	late      []late    // answers that are to be given in the next
 	effective uint32    // the stream that host calls are about, in a tick
 	plugins   []*Plugin // those in which somebody waits
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
+	watch     watcher   // of tools without an Envoy
 
 	offers    map[bucketKey]*offer // of buckets that a fleet shares
 	member    *member              // nil: another worker is it
@@ -39,6 +42,8 @@ type VM struct {
 	eager     int64                // until then ticks come soon
 	epochs    map[string]uint32    // of providers' rates, by quota
 	rates     uint64               // counts their changes
+
+	centrals centrals
 
 	pools    map[policy.Key]*pool
 	gates    uint64             // changes to all pools that this worker knows of
@@ -52,12 +57,13 @@ func NewVM(h Host) *VM {
 		host:    h,
 		id:      rand.Uint64() | 1,
 		learner: policy.NewLearner(h),
-		metrics: metrics{denied: map[decisionKey]*Metric{}},
+		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitOf]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		offers:  map[bucketKey]*offer{},
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},
 	}
+	v.centrals.takes = map[*take]struct{}{}
 	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
 	return v
 }
@@ -76,6 +82,7 @@ func (v *VM) Tick(p *Plugin) {
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
 	v.tickMember(now, p)
+	v.payOwed(now)
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {
@@ -108,6 +115,7 @@ type Plugin struct {
 	identity  []string                        // header names that must not come twice and do not leave
 	baggage   bool                            // so does the baggage
 	pools     map[*policy.Model]*pool
+	families  map[string]tokens.Family // of the models that were asked for of late
 }
 
 // Configure makes a plugin, which the host knows by its id, from a policy in JSON.
@@ -134,6 +142,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	v.ledger.SetWall(compiled.Since, v.host.Wall())
 	p = &Plugin{
 		vm: v, id: id, period: TickEvery, policy: compiled, providers: map[*policy.Provider]dialect.Dialect{}, lines: map[lineKey]*line{},
+		families: map[string]tokens.Family{},
 		yielding: lowestYielding(compiled),
 	}
 	p.budget.plugin = p
@@ -153,12 +162,24 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	return p, nil
 }
 
-// family gives the tokenizer of a model.
+// family gives the tokenizer of a model. There are dozens of patterns of names, and few models.
 func (p *Plugin) family(model string) tokens.Family {
-	name, _ := p.policy.Families.Lookup(model)
-	f, _ := tokens.ParseFamily(name)
+	f, ok := p.families[model]
+	if !ok {
+		name, _ := p.policy.Families.Lookup(model)
+		f, _ = tokens.ParseFamily(name)
+		if len(p.families) >= maxFamilies {
+			clear(p.families) // callers make up names
+		}
+		if len(model) <= maxLogged {
+			p.families[strings.Clone(model)] = f // it lies in the body's memory
+		}
+	}
 	return f
 }
+
+// maxFamilies bounds the models whose tokenizers are remembered.
+const maxFamilies = 64
 
 // guard recovers from a panic in a callback that has no answer to give. Use: defer v.guard(name).
 func (v *VM) guard(callback string) {

@@ -256,3 +256,27 @@ func TestOwnersOfALine(t *testing.T) {
 		}
 	})
 }
+
+// Whoever is answered in the callback of another one stops that: Envoy lets no stream go on in whose callback a reply is sent, whatever
+// the callback returns. So others are answered in the next tick.
+func TestNobodyIsAnsweredInAnothersCallback(t *testing.T) {
+	policy := `{"apiVersion":"weir/v1","trust":["all"],"providers":{"openai":{"upstream":"http://openai.test","models":{"*":{"rps":"100"}}}},
+		"limits":{"tenant":{"one":{"in_flight":"1"}}},"classes":{"batch":{"priority":1,"on_limit":"queue","wait":"5s"}}}`
+	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		w.Open(classed("one", "batch", "gpt-4o"))
+		waits := w.Open(classed("one", "batch", "gpt-4o"))
+		if !held(waits) {
+			t.Fatalf("%+v", waits.Reply)
+		}
+		p.Clock += int64(6 * time.Second) // and no tick so far
+		next := w.Open(classed("another", "batch", "gpt-4o"))
+		if !next.Sent || waits.Reply != nil {
+			t.Errorf("sent %v, %+v; the other one %+v", next.Sent, next.Reply, waits.Reply)
+		}
+		p.Sleep(20 * time.Millisecond)
+		if waits.Reply == nil || waits.Reply.Headers.Get("x-weir-reason") != "queue_timeout" {
+			t.Errorf("after a tick: %+v", waits.Reply)
+		}
+	})
+}

@@ -18,6 +18,8 @@ type Ledger struct {
 	batches   [64]batch
 	cuts      [16]cutLimit
 	later     []settlement // until the next Flush
+	order     []int32      // of later, by bucket; it and batch are used again in each Flush
+	batch     []settlement // those of one bucket
 	wall      int64        // what the wall clock is ahead of the clock of decisions, ns
 
 	lacks []Lack
@@ -68,6 +70,9 @@ type Path struct {
 	Len    int
 	Shadow bool // no limit of it refuses
 	Part   Part // of the caller's class; nil: it has none
+
+	// Central are buckets that the control plane holds. Nothing of the ledger's is about them.
+	Central []Step
 }
 
 // maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is

@@ -14,8 +14,12 @@ type Limit struct {
 	print    uint64 // tells different meters apart
 	relieved bool   // a request tree's that goes on with smaller models when its retries are spent
 
-	entry  Key  // of the policy, see [EntryKey]
-	shared bool // over a fleet, by shares
+	entry  Key   // of the policy, see [EntryKey]
+	shared bool  // over a fleet, by shares
+	floor  Share // of a request tree, that each Envoy has while nobody grants anything
+
+	central      *Limit // as it is where the control plane holds it; nil: here
+	centralFloor *Limit // of such a one: what stands in for it
 
 	rolls bool // has meters whose windows begin and end by the clock
 }
@@ -45,11 +49,14 @@ func (l *Limit) share(entry Key) {
 	}
 	was := *l
 	*l = *NewLimit(l.Mode, l.InFlight, meters...)
-	l.Scope, l.relieved, l.shared, l.entry = was.Scope, was.relieved, true, entry
+	l.Scope, l.relieved, l.floor, l.shared, l.entry = was.Scope, was.relieved, was.floor, true, entry
 }
 
 // Entry names the entry of the policy that the limit comes from.
 func (l *Limit) Entry() Key { return l.entry }
+
+// Floor is how much of a meter of the limit an Envoy may use while its controller is away, of what it has been granted nothing of.
+func (l *Limit) Floor(m Meter) int64 { return mulDivDown(m.Limit(), int64(l.floor), int64(Whole)) }
 
 // Shared says whether an Envoy has only what it is granted of the limit.
 func (l *Limit) Shared() bool { return l.shared }
@@ -66,12 +73,15 @@ func (l *Limit) meter(id uint64) int {
 
 // Scale gives the limit for a share of it, each dimension at least one unit.
 func (l *Limit) Scale(share Share) *Limit {
-	part := func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) }
+	return l.scale(func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) })
+}
+
+func (l *Limit) scale(part func(int64) int64) *Limit {
 	var meters []Meter
 	for _, m := range l.Meters {
 		m.shape = m.shape.resize(part(m.rate.limit))
 		limit := m.shape.limit * m.shape.grain
-		m.rate = newRate(limit, m.rate.window, min(part(m.rate.burst), limit))
+		m.rate = newRate(limit, m.rate.window, min(max(part(m.rate.burst), 1), limit))
 		meters = append(meters, m)
 	}
 	inFlight := l.InFlight

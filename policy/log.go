@@ -22,6 +22,7 @@ func (l LogLevel) String() string { return nameOf(logLevels[:], l) }
 type Log struct {
 	Admit, Deny LogLevel
 	Access      bool // Envoy's access log is told the figures
+	Caller      bool // with the names of who asks
 }
 
 // Any says whether anything is written.
@@ -30,7 +31,7 @@ func (l *Log) Any() bool { return l.Admit != LogOff || l.Deny != LogOff || l.Acc
 // log compiles what is logged. Nothing, if the policy does not say: a storm of refusals must not become one of lines.
 func (c *compiler) log() (l Log) {
 	s := c.spec.Log
-	l.Admit, l.Deny, l.Access = c.logLevel("log.admit", s.Admit), c.logLevel("log.deny", s.Deny), s.Access
+	l.Admit, l.Deny, l.Access, l.Caller = c.logLevel("log.admit", s.Admit), c.logLevel("log.deny", s.Deny), s.Access, s.Caller
 	return l
 }
 

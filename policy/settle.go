@@ -70,18 +70,26 @@ func (l *Ledger) Flush(now int64) {
 	if len(l.later) == 0 {
 		return
 	}
-	stable.Sort(l.later, func(a, b *settlement) bool {
-		return a.step.Key < b.step.Key || a.step.Key == b.step.Key && a.step.Tier < b.step.Tier
+	l.order = l.order[:0]
+	for i := range l.later {
+		l.order = append(l.order, int32(i))
+	}
+	stable.Sort(l.order, func(a, b *int32) bool { // and not settlements: they are large
+		s, t := &l.later[*a].step, &l.later[*b].step
+		return s.Key < t.Key || s.Key == t.Key && s.Tier < t.Tier
 	})
-	for rest := l.later; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].sameBucket(&rest[0]) {
+	for rest := l.order; len(rest) > 0; {
+		first, n := &l.later[rest[0]], 0
+		l.batch = l.batch[:0]
+		for n < len(rest) && l.later[rest[n]].sameBucket(first) {
+			l.batch = append(l.batch, l.later[rest[n]])
 			n++
 		}
-		l.settleNow(now, rest[:n]...)
+		l.settleNow(now, l.batch...)
+		clear(l.batch) // lets go of limits
 		rest = rest[n:]
 	}
-	clear(l.later) // lets go of limits
+	clear(l.later)
 	l.later = l.later[:0]
 }
 

@@ -65,7 +65,7 @@ type LimitSpec struct {
 	Window      *Window `json:"window,omitempty"`
 	Reset       *Reset  `json:"reset,omitempty"`
 	Burst       *Burst  `json:"burst,omitempty"`
-	Scope       string  `json:"scope,omitempty" weir:"later"`
+	Scope       string  `json:"scope,omitempty"`
 	Mode        Mode    `json:"mode,omitzero"`
 	MaxOutput   *Count  `json:"max_output,omitempty"`
 }
@@ -83,7 +83,7 @@ type TreeSpec struct {
 	Retries  Count    `json:"retries,omitempty"`
 	InFlight Count    `json:"in_flight,omitempty"`
 	TTL      Duration `json:"ttl,omitempty"`
-	Floor    Share    `json:"floor,omitempty" weir:"later"`
+	Floor    Share    `json:"floor,omitempty"`
 
 	OnRetriesSpent string `json:"on_retries_spent,omitempty"` // deny | degrade
 }
@@ -195,6 +195,7 @@ type LogSpec struct {
 	Admit  string `json:"admit,omitempty"`
 	Deny   string `json:"deny,omitempty"`
 	Access bool   `json:"access,omitempty"` // as filter state, for Envoy's access log
+	Caller bool   `json:"caller,omitempty"` // who asks, too
 }
 
 // FanoutSpec bounds reservations for parallel branches.
@@ -225,11 +226,11 @@ type SlotsSpec struct {
 
 // FleetSpec says how limits are shared over many Envoys.
 type FleetSpec struct {
-	Scope     string    `json:"scope,omitempty" weir:"later"`
-	Lease     Duration  `json:"lease,omitempty" weir:"later"`
-	Floor     Share     `json:"floor,omitempty" weir:"later"`
-	MaxEnvoys Count     `json:"max_envoys,omitempty" weir:"later"`
-	Forget    Duration  `json:"forget,omitempty" weir:"later"`
+	Scope     string    `json:"scope,omitempty"`
+	Lease     Duration  `json:"lease,omitempty"`
+	Floor     Share     `json:"floor,omitempty"`
+	MaxEnvoys Count     `json:"max_envoys,omitempty"`
+	Forget    Duration  `json:"forget,omitempty"`
 	Jitter    *Duration `json:"jitter,omitempty"`
 
 	// Shares says that limits of the fleet's scope are held by shares that a control plane grants. `weir serve` and `weir bootstrap`

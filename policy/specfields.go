@@ -124,7 +124,7 @@ func (s *QueueSpec) fields() []field {
 }
 
 func (s *LogSpec) fields() []field {
-	return []field{{"admit", &s.Admit}, {"deny", &s.Deny}, {"access", &s.Access}}
+	return []field{{"admit", &s.Admit}, {"deny", &s.Deny}, {"access", &s.Access}, {"caller", &s.Caller}}
 }
 
 func (s *FanoutSpec) fields() []field {

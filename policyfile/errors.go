@@ -74,13 +74,14 @@ func (r *reader) fail(path string, at place, problem, hint string) {
 }
 
 func (r *reader) add(path string, at place, problem, hint string) {
-	r.errs = append(r.errs, &Error{r.file, at.line, at.column, path, problem, hint})
+	file, line := r.where(at)
+	r.errs = append(r.errs, &Error{file, line, at.column, path, problem, hint})
 }
 
 // err joins what was noted, by line.
 func (r *reader) err() error {
 	slices.SortStableFunc(r.errs, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
 	list := make([]error, len(r.errs))
 	for i, e := range r.errs {

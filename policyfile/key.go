@@ -14,18 +14,18 @@ import (
 
 // members goes through a mapping with the name, the value and the path of each member.
 func (r *reader) members(n ast.MapNode, path string, each func(name string, member ast.Node, path string)) {
-	seen := map[string]int{}
+	seen := map[string]place{}
 	for it := n.MapRange(); it.Next(); {
 		name, ok := r.key(it.Key(), path)
 		if !ok {
 			continue
 		}
 		path, at := policy.Join(path, name), placeOf(it.Key())
-		if line, ok := seen[name]; ok {
-			r.fail(path, at, fmt.Sprintf("written twice, first in line %d", line), "leave one out")
+		if first, ok := seen[name]; ok {
+			r.fail(path, at, "written twice, first in "+r.lineOf(first, at), "leave one out")
 			continue
 		}
-		seen[name] = at.line
+		seen[name] = at
 		r.places[path] = at
 		each(name, it.Value(), path)
 	}

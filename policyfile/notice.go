@@ -26,13 +26,14 @@ func (n Notice) String() string {
 
 func (r *reader) notice(path, text string) {
 	at := r.near(path)
-	r.notices = append(r.notices, Notice{r.file, at.line, at.column, path, text})
+	file, line := r.where(at)
+	r.notices = append(r.notices, Notice{file, line, at.column, path, text})
 }
 
 // sorted gives the notices by line.
 func (r *reader) sorted() []Notice {
 	slices.SortStableFunc(r.notices, func(a, b Notice) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
 	return r.notices
 }

@@ -3,8 +3,6 @@
 package policyfile
 
 import (
-	"io"
-	"os"
 	"reflect"
 
 	"github.com/goccy/go-yaml/ast"
@@ -45,25 +43,23 @@ func (r *Result) Shared() (*Result, error) {
 	return &shared, err
 }
 
-// Read reads the policy in a file.
+// Read reads the policy in a file or a folder.
 func Read(path string) (*Result, error) {
-	f, err := os.Open(path)
+	files, err := Load(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, data)
+	return ParseFiles(files)
 }
 
 // Parse reads a policy. The name stands for the file in errors and notices. The error joins an [Error] for each thing that
 // is wrong, by line; see [Errors].
-func Parse(name string, data []byte) (*Result, error) {
-	r := newReader(name)
-	root := r.parse(data)
+func Parse(name string, data []byte) (*Result, error) { return ParseFiles([]File{{name, data}}) }
+
+// ParseFiles reads a policy that is written in several files; see [Load].
+func ParseFiles(files []File) (*Result, error) {
+	r := newReader()
+	root := r.parseAll(files)
 	if root == nil {
 		return nil, r.err()
 	}
@@ -71,21 +67,29 @@ func Parse(name string, data []byte) (*Result, error) {
 	r.root(root, spec)
 	zones(spec)
 	r.statics(spec)
+	r.shares(spec)
 	p := r.compile(spec)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	json, err := policy.Encode(spec)
 	if err != nil {
-		return nil, &Error{File: name, Line: 1, Column: 1, Problem: err.Error()}
+		return nil, &Error{File: files[0].Name, Line: 1, Column: 1, Problem: err.Error()}
 	}
 	r.advise(spec, p)
 	return &Result{Spec: spec, Policy: p, JSON: json, Notices: r.sorted()}, nil
 }
 
-// A reader reads one file.
+// shares refuses what only a control plane knows: whether there is one.
+func (r *reader) shares(spec *policy.Spec) {
+	if spec.Fleet.Shares {
+		r.fail("fleet.shares", r.near("fleet.shares"), "weir serve and weir bootstrap --strict say this themselves", "leave it out")
+	}
+}
+
+// A reader reads one policy. Its lines, and the places in them, are those of all files one after the other.
 type reader struct {
-	file   string
+	parts  []part
 	lines  []string
 	places map[string]place // by path: of a scalar, else of the key
 	values int              // read so far
@@ -100,9 +104,8 @@ type reader struct {
 	notices []Notice
 }
 
-func newReader(name string) *reader {
+func newReader() *reader {
 	return &reader{
-		file:    name,
 		places:  map[string]place{},
 		failed:  map[string]bool{},
 		anchors: map[string]ast.Node{},
@@ -113,7 +116,7 @@ func newReader(name string) *reader {
 
 // root decodes the whole document, if it is YAML.
 func (r *reader) root(n ast.Node, spec *policy.Spec) {
-	if r.survey(n, false); len(r.errs) > 0 {
+	if len(r.errs) > 0 {
 		return
 	}
 	r.places[""] = placeOf(n)

@@ -63,7 +63,7 @@ var words = map[string][]string{
 func randomSpec(t *rapid.T) *policy.Spec {
 	s := new(policy.Spec)
 	fill(t, reflect.ValueOf(s).Elem(), "")
-	s.APIVersion = policy.APIVersion
+	s.APIVersion, s.Fleet.Shares = policy.APIVersion, false
 	if s.Providers == nil {
 		s.Providers = map[string]policy.ProviderSpec{"openai": {}}
 	}
@@ -81,7 +81,7 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		}
 	}
 	for _, tree := range s.Limits.Tree {
-		tree.Calls, tree.TTL = max(tree.Calls, 1), policy.Duration(time.Hour)
+		tree.Calls, tree.TTL, tree.Floor = max(tree.Calls, 1), policy.Duration(time.Hour), min(tree.Floor, policy.Whole/2)
 	}
 	for name, c := range s.Classes {
 		c.Share, c.Wait = min(c.Share, policy.Whole/10), min(c.Wait, policy.Duration(4*time.Minute))

@@ -22,9 +22,9 @@ import (
 const staticHint = "write a file with one answer as JSON: a chat completion, a response or a completion of OpenAI's, a message of Anthropic's, or an answer of Gemini's"
 
 // Files gives the files that a policy names, whether they are there or not.
-func Files(name string, data []byte) (files []string) {
-	r := newReader(name)
-	root := r.parse(data)
+func Files(policies []File) (files []string) {
+	r := newReader()
+	root := r.parseAll(policies)
 	if root == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func Files(name string, data []byte) (files []string) {
 	r.root(root, spec)
 	for _, d := range spec.Degrade {
 		if d.Static != nil && d.Static.File != "" {
-			files = append(files, beside(name, d.Static.File))
+			files = append(files, beside(policies[0].Name, d.Static.File))
 		}
 	}
 	slices.Sort(files)
@@ -64,7 +64,7 @@ func (r *reader) statics(spec *policy.Spec) {
 			continue
 		}
 		path := policy.Join(policy.Join("degrade", model), "static")
-		data, err := readSmall(beside(r.file, d.Static.File))
+		data, err := readSmall(beside(r.parts[0].name, d.Static.File))
 		if err != nil {
 			r.fail(path, r.near(path), err.Error(), "")
 			continue

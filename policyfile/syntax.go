@@ -17,13 +17,14 @@ import (
 // parse gives the tree of the one document in the file; nil if there is an error.
 func (r *reader) parse(data []byte) ast.Node {
 	if len(data) > MaxSize {
-		r.fail("", place{1, 1}, fmt.Sprintf("more than %d bytes", MaxSize), "")
+		r.fail("", r.begin(), fmt.Sprintf("more than %d bytes", MaxSize), "")
 		return nil
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	r.lines = strings.Split(text, "\n")
-	if !r.printable() {
+	lines := strings.Split(text, "\n")
+	r.lines = append(r.lines, lines...)
+	if !r.printable(lines) {
 		return nil
 	}
 	file, err := r.tree(text)
@@ -37,8 +38,9 @@ func (r *reader) parse(data []byte) ast.Node {
 }
 
 // printable looks for what no YAML file may have.
-func (r *reader) printable() bool {
-	for i, line := range r.lines {
+func (r *reader) printable(lines []string) bool {
+	for i, line := range lines {
+		i += r.begin().line - 1
 		column := 0
 		for j, c := range line {
 			column++
@@ -64,6 +66,7 @@ func (r *reader) tree(text string) (f *ast.File, err error) {
 		}
 	}()
 	tokens := lexer.Tokenize(text)
+	r.shift(tokens)
 	if !r.bounded(tokens) {
 		return nil, nil
 	}
@@ -136,14 +139,14 @@ func (r *reader) document(file *ast.File) ast.Node {
 		body = d.Body
 	}
 	if body == nil {
-		r.fail("", place{1, 1}, "no policy in the file", "docs/policy.md has one to start from")
+		r.fail("", r.begin(), "no policy in the file", "docs/policy.md has one to start from")
 	}
 	return body
 }
 
 // syntax notes an error of the parser.
 func (r *reader) syntax(err error) {
-	at, problem := place{1, 1}, err.Error()
+	at, problem := r.begin(), err.Error()
 	var e interface {
 		GetToken() *token.Token
 		GetMessage() string

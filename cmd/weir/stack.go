@@ -84,7 +84,7 @@ func (s *stack) start(ctx context.Context, o stackOptions) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstream: s.mockAddr,
-		Logger: o.log, Ready: s.readiness, Fleet: fleet.NewVolatile(true),
+		Logger: o.log, Ready: s.readiness, Admin: s.adminOnceReady, Fleet: fleet.NewVolatile(true),
 	})
 	if err != nil {
 		return err
@@ -99,6 +99,14 @@ func (s *stack) readiness() error {
 		return errors.New("envoy does not serve yet")
 	}
 	return nil
+}
+
+// adminOnceReady is where Envoy's metrics are, once they are there.
+func (s *stack) adminOnceReady() string {
+	if !s.ready.Load() {
+		return ""
+	}
+	return s.admin
 }
 
 // startMock starts the mock provider, if there is to be one.

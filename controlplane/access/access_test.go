@@ -229,3 +229,19 @@ func TestReload(t *testing.T) {
 		t.Errorf("without the file: %v, %q", err, g.Problem())
 	}
 }
+
+func TestPersonToken(t *testing.T) {
+	for list, want := range map[string]string{
+		"node n " + tokenA + "\nread r " + tokenB:                     tokenB,
+		"read r " + tokenA + "\n# admin x y\nadmin a " + tokenB:       tokenB,
+		"read r " + tokenA + "\n" + tokenB + "\nnode * " + tokenC:     tokenB,
+		"admin a " + tokenA + "\nadmin b " + tokenB + "\n\n" + tokenC: tokenA,
+	} {
+		if token, err := PersonToken([]byte(list)); token != want || err != nil {
+			t.Errorf("%s: got %s, %v", list, token, err)
+		}
+	}
+	if token, err := PersonToken([]byte("node n " + tokenA)); err == nil {
+		t.Error("a node's token for a person:", token)
+	}
+}

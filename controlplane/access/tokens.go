@@ -31,6 +31,9 @@ type Identity struct {
 // May says whether somebody has a role.
 func (i Identity) May(r Role) bool { return i.roles&r != 0 }
 
+// Name is what somebody is called in logs: the name of the token, or of the certificate.
+func (i Identity) Name() string { return i.name }
+
 // MayBe says whether somebody may be the node of this id.
 func (i Identity) MayBe(node string) bool {
 	for _, id := range i.ids {

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net/http"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -25,7 +26,7 @@ var (
 func (g *Guard) Who(t *tls.ConnectionState, authorization string) (Identity, error) {
 	s := g.now.Load()
 	if authorization != "" && s.tokens != nil {
-		token, ok := strings.CutPrefix(authorization, "Bearer ")
+		token, ok := tokenOf(authorization)
 		id, known := s.tokens[sha256.Sum256([]byte(token))]
 		if !ok || !known {
 			return Identity{}, ErrBadToken
@@ -36,6 +37,16 @@ func (g *Guard) Who(t *tls.ConnectionState, authorization string) (Identity, err
 		return ofCertificate(t.VerifiedChains[0][0]), nil
 	}
 	return Identity{}, ErrNobody
+}
+
+// tokenOf gives the token of a header: a bearer token, or the password that somebody has told a browser, whatever the name.
+func tokenOf(authorization string) (token string, ok bool) {
+	if token, ok = strings.CutPrefix(authorization, "Bearer "); ok {
+		return token, true
+	}
+	r := http.Request{Header: http.Header{"Authorization": {authorization}}}
+	_, token, ok = r.BasicAuth()
+	return token, ok
 }
 
 // rolePath is what the path of a SPIFFE id has before a role: spiffe://DOMAIN/weir/node/ID, …/weir/admin, …/weir/read.

@@ -71,8 +71,11 @@ func (c *core) seen(n *node, s *fleet.Seen) {
 	if q == nil {
 		return
 	}
-	q.used = c.now
+	q.used, q.told = c.now, true
 	q.denied += s.Denied
+	q.sent += s.Sent
+	q.answered += s.Answered
+	q.rejected += s.Rejected
 	if s.Queued > 0 {
 		q.queued[n.id] = s.Queued
 	} else {

@@ -62,7 +62,7 @@ func (b *bench) hold(demand int64) *fleet.Report {
 
 func (b *bench) limit() int64 {
 	b.t.Helper()
-	for _, q := range b.core.status().Quotas {
+	for _, q := range b.core.status(0).Quotas {
 		if q.Quota == "provider p/m" {
 			return q.Limit
 		}
@@ -102,7 +102,7 @@ func TestRejectionsTakeTheRateDown(t *testing.T) {
 	if b.limit() != 32_400 {
 		t.Errorf("limit %d after 40 s without a rejection", b.limit())
 	}
-	changes := b.core.status().Changes
+	changes := b.core.status(0).Changes
 	if len(changes) != 3 || changes[0].Reason != "rejected" || changes[0].To != 0.7 || changes[2].Reason != "no_rejection" {
 		t.Errorf("noted %+v", changes)
 	}
@@ -121,8 +121,8 @@ func TestAdaptOff(t *testing.T) {
 	})
 	b.run(20 * time.Second)
 	b.say(fleet.FromNode{Seen: []fleet.Seen{{Key: b.key, Answered: 10, Rejected: 9}}, Report: b.hold(60_000)})
-	if b.limit() != 60_000 || len(b.core.status().Changes) > 0 {
-		t.Errorf("limit %d, changes %+v", b.limit(), b.core.status().Changes)
+	if b.limit() != 60_000 || len(b.core.status(0).Changes) > 0 {
+		t.Errorf("limit %d, changes %+v", b.limit(), b.core.status(0).Changes)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestRamp(t *testing.T) {
 func TestLearnedLimits(t *testing.T) {
 	b := newBench(t, nil)
 	b.say(fleet.FromNode{Report: b.hold(1), Learned: []fleet.Learned{{Key: b.key, Limit: 90_000, External: 5}}})
-	q := b.core.status().Quotas[0]
+	q := b.core.status(0).Quotas[0]
 	if q.Learned == nil || q.Learned.Limit != 90_000 || q.Learned.Node != "n" || q.Limit != 60_000 {
 		t.Errorf("got %+v with %+v", q, q.Learned)
 	}

@@ -163,6 +163,18 @@ func (c *Controller) Report(ctx context.Context, m *fleet.FromNode) (hello bool,
 
 // Status gives the state of everything.
 func (c *Controller) Status(ctx context.Context) (s Status, err error) {
-	err = c.do(ctx, func() { s = c.core.status(); s.Store = c.failed })
+	err = c.do(ctx, func() { s = c.core.status(0); s.Store = c.failed })
 	return s, err
+}
+
+// Busiest is Status with no more than so many quotas: the busiest.
+func (c *Controller) Busiest(ctx context.Context, most int) (s Status, err error) {
+	err = c.do(ctx, func() { s = c.core.status(most); s.Store = c.failed })
+	return s, err
+}
+
+// Find gives the quotas of one key of a tier.
+func (c *Controller) Find(ctx context.Context, t policy.Tier, key policy.Key) (found []Quota, err error) {
+	err = c.do(ctx, func() { found = c.core.find(t, key) })
+	return found, err
 }

@@ -23,15 +23,21 @@ type quota struct {
 
 	adapt *adapted // of a provider's limit that follows what it answers; nil: none
 
-	off     bool  // the policy has no such limit any more: what is out runs out, and nothing is granted
-	offAt   int64 // since when
-	used    int64 // when a node last said anything of it
-	ends    int64 // of a stock: when it is over; 0: never
-	gone    int64 // of a stock: what the store says has been given, never less than that
-	kept    bool  // the store has a record of it
-	due     int64 // when it has to be looked at again
-	at      int   // place in the schedule
-	denied  int64 // calls, in sum
+	off    bool  // the policy has no such limit any more: what is out runs out, and nothing is granted
+	offAt  int64 // since when
+	used   int64 // when a node last said anything of it
+	ends   int64 // of a stock: when it is over; 0: never
+	gone   int64 // of a stock: what the store says has been given, never less than that
+	kept   bool  // the store has a record of it
+	due    int64 // when it has to be looked at again
+	at     int   // place in the schedule
+	named  bool  // the policy names whose it is
+	told   bool  // a node has said what happens at it; in sum:
+	denied int64 // calls
+	sent   int64 // units
+
+	answered, rejected int64 // calls
+
 	queued  map[string]int64
 	learned *Learned        // what the provider tells of the limit; nil: nothing so far
 	seats   map[string]bool // nodes that the store knows to have a floor
@@ -69,7 +75,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		return nil
 	}
 	q := &quota{
-		name: n, key: key, label: label(n, e), shared: c.dir.quotaOf(m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
+		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
 	}
 	switch {
 	case m.Kind == policy.Fixed || m.Kind == policy.Stock:
@@ -78,7 +84,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		q.stock = fleet.NewStock(key, q.limit-q.gone, c.params)
 	case byToken(m, c.connected()):
 		// Both are as if they had been there since the controller began: whoever held anything would have said so.
-		q.lender = fleet.NewLender(c.start, key, q.shared, c.params, c.first)
+		q.lender = c.newLender(q)
 	default:
 		q.ledger = c.newLedger(q)
 	}
@@ -136,7 +142,7 @@ func (c *core) review(q *quota) {
 		return
 	}
 	q.off = false
-	q.label = label(q.name, e)
+	q.label, q.named = label(q.name, e), e.Key != 0
 	if q.stock != nil && next.Limit != q.shared.Limit {
 		q.stock.Add(next.Limit - q.shared.Limit)
 		c.keepStock(q)

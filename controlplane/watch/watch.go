@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch follows a policy file.
+// Package watch follows a policy, in a file or in a folder.
 //
 // # Why does it read the file again and again, instead of asking the kernel for changes?
 //
@@ -20,8 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/weirproxy/weir/policyfile"
@@ -44,7 +44,7 @@ type Watcher struct {
 
 // A look is what one reading of the file has found.
 type look struct {
-	data   []byte
+	files  []policyfile.File
 	err    error
 	beside string // the files that the policy names
 }
@@ -53,7 +53,8 @@ func (l look) equal(other look) bool {
 	if l.err != nil || other.err != nil {
 		return l.err != nil && other.err != nil && l.err.Error() == other.err.Error()
 	}
-	return bytes.Equal(l.data, other.data) && l.beside == other.beside
+	same := func(a, b policyfile.File) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }
+	return slices.EqualFunc(l.files, other.files, same) && l.beside == other.beside
 }
 
 // Run follows the file until ctx ends. The first look counts at once.
@@ -82,13 +83,8 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 func (w *Watcher) look() look {
-	f, err := os.Open(w.Path)
-	if err != nil {
-		return look{err: err}
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, policyfile.MaxSize+1))
-	return w.alongside(look{data: data, err: err})
+	files, err := policyfile.Load(w.Path)
+	return w.alongside(look{files: files, err: err})
 }
 
 // alongside is the look with the files that the policy names.
@@ -103,9 +99,9 @@ func (w *Watcher) take(l look) look {
 		w.Changed(nil, fmt.Errorf("policy: %w", pathError(l.err, w.Path)))
 		return l
 	}
-	w.files = policyfile.Files(w.Path, l.data)
+	w.files = policyfile.Files(l.files)
 	l = w.alongside(l)
-	w.Changed(policyfile.Parse(w.Path, l.data))
+	w.Changed(policyfile.ParseFiles(l.files))
 	return l
 }
 

@@ -139,7 +139,7 @@ func TestFollowsWhatReplacesTheFile(t *testing.T) {
 
 func TestTheFileMayBeAnything(t *testing.T) {
 	dir := t.TempDir()
-	follow(t, dir, func(f *follower) { f.want(0, dir+": is a directory") })
+	follow(t, dir, func(f *follower) { f.want(0, dir+": a folder without a file") })
 
 	large := filepath.Join(dir, "large")
 	must(t, os.WriteFile(large, make([]byte, 2*policyfile.MaxSize), 0o600))
@@ -175,5 +175,33 @@ func TestFollowsFilesThatThePolicyNames(t *testing.T) {
 		f.want(4, "openai")
 		say("third")
 		f.want(4)
+	})
+}
+
+// A folder is followed like a file, and a ConfigMap that changes by its symlink is seen whole: never half of it.
+func TestConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	mount := func(version string, files map[string]string) {
+		t.Helper()
+		at := filepath.Join(dir, ".."+version)
+		must(t, os.Mkdir(at, 0o700))
+		for name, content := range files {
+			must(t, os.WriteFile(filepath.Join(at, name), []byte(content), 0o600))
+		}
+		must(t, os.Symlink(".."+version, filepath.Join(dir, "..next")))
+		must(t, os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data")))
+	}
+	mount("1", map[string]string{"a.yaml": one, "b.yaml": "limits: {tenant: {x: {rpm: 5}}}\n"})
+	for _, name := range []string{"a.yaml", "b.yaml"} {
+		must(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
+	}
+	follow(t, dir, func(f *follower) {
+		f.want(0, `"x":{"rpm":"5"}`)
+		mount("2", map[string]string{"a.yaml": one, "b.yaml": "limits: {tenant: {x: {rpm: 6}}}\n"})
+		f.want(3, `"x":{"rpm":"6"}`)
+		mount("3", map[string]string{"a.yaml": one, "b.yaml": "limits: {tenant: {x: {rpm: no}}}\n"})
+		f.want(3, filepath.Join(dir, "b.yaml")+":1:28")
+		mount("4", map[string]string{"a.yaml": one})
+		f.want(3, `"upstream"`)
 	})
 }

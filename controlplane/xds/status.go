@@ -52,6 +52,9 @@ var names = map[string]string{
 	sharesType:                     "shares",
 }
 
+// Types are the types of resources by the names that [Type] and the counts of NACKs have.
+func Types() []string { return slices.Sorted(maps.Values(names)) }
+
 func name(typ string) string {
 	if n, ok := names[typ]; ok {
 		return n

@@ -63,7 +63,7 @@ func (w *Worker) Open(r Request) *Exchange {
 		x.SendBody(c, i == len(chunks)-1 && !r.Trailers)
 	}
 	if r.Trailers && x.Reply == nil {
-		x.run(func() { x.pass(x.callbacks.requestTrailers(1)) })
+		x.run(func() { x.pass(x.callbacks.requestTrailers(1) || x.worker.stop) })
 	}
 	return x
 }
@@ -81,10 +81,20 @@ func (w *Worker) Start(r Request) *Exchange {
 	end := r.Body == nil && r.Chunks == nil
 	x.callbacks = w.vm.open(x)
 	x.run(func() {
-		x.holding = x.callbacks.requestHeaders(len(x.Headers), end)
+		x.holding = x.callbacks.requestHeaders(len(x.Headers), end) || x.worker.stop
 		x.Sent = !x.holding && x.Reply == nil
 	})
 	return x
+}
+
+// valueOf is the first header of a name; empty if there is none.
+func valueOf(headers [][2]string, name string) string {
+	for _, h := range headers {
+		if h[0] == name {
+			return h[1]
+		}
+	}
+	return ""
 }
 
 func has(headers [][2]string, name string) bool {
@@ -103,7 +113,7 @@ func (x *Exchange) SendBody(chunk []byte, end bool) {
 	}
 	x.buffer = append(x.buffer, chunk...)
 	x.Buffered = max(x.Buffered, len(x.buffer))
-	x.run(func() { x.pass(x.callbacks.requestBody(len(x.buffer), end)) })
+	x.run(func() { x.pass(x.callbacks.requestBody(len(x.buffer), end) || x.worker.stop) })
 }
 
 // pass lets what is buffered leave, unless the filter paused.
@@ -120,7 +130,7 @@ func (x *Exchange) pass(paused bool) {
 
 // run runs a callback, and then what Envoy does about a local reply: its headers and body go through the filter, too.
 func (x *Exchange) run(callback func()) {
-	x.worker.current = x
+	x.worker.current, x.worker.stop = x, false
 	replied := x.Reply
 	callback()
 	if x.Reply != nil && replied == nil && !x.closed {
@@ -231,6 +241,7 @@ func (x *Exchange) reply(status int, headers [][2]string, body []byte) {
 	if x.Reply != nil {
 		panic("a second local reply")
 	}
+	x.worker.stop = true // as in Envoy: the stream whose callback is running does not go on
 	x.Reply = &Reply{Status: status, Headers: http.Header{}, Body: string(body)}
 	for _, h := range headers {
 		x.Reply.Headers.Add(h[0], h[1])

@@ -109,6 +109,7 @@ func (m *Module) defineHost(ctx context.Context) error {
 	def("proxy_get_shared_data", m.getSharedData)
 	def("proxy_set_shared_data", m.setSharedData)
 	def("proxy_get_header_map_pairs", m.headerPairs)
+	def("proxy_get_header_map_value", m.header)
 	def("proxy_replace_header_map_value", m.replaceHeader)
 	def("proxy_remove_header_map_value", m.removeHeader)
 	def("proxy_get_buffer_bytes", m.bufferBytes)

@@ -13,7 +13,7 @@ import (
 )
 
 // Encoded says whether a content-encoding is one that is undone here.
-func Encoded(encoding string) bool { return len(codings(encoding)) > 0 }
+func Encoded(encoding string) bool { return encoding != "" && len(codings(encoding)) > 0 }
 
 // Unknown says whether a body has a content-encoding that is not undone here, and that HTTP has.
 func Unknown(encoding string) bool {

@@ -6,6 +6,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -19,11 +20,27 @@ type host struct{}
 //go:wasmimport wasi_snapshot_preview1 clock_time_get
 func clockTimeGet(id int32, precision int64, out unsafe.Pointer) int32
 
+// out is where the host writes what a call gives. It is not a variable of the function that calls: what a host call points to is
+// allocated, each time. A VM has one thread, and nothing else calls the host before what was written is read.
+var out struct {
+	data *byte
+	size int32
+	cas  uint32
+	ns   int64
+}
+
+// given is what the host has put into memory that it has allocated here, and that nothing else points to.
+func given() []byte { return unsafe.Slice(out.data, out.size) }
+
+func data(s string) (unsafe.Pointer, int32) {
+	return unsafe.Pointer(unsafe.StringData(s)), int32(len(s))
+}
+
 // Now asks for the host's monotonic clock itself: Go's is relative to the start of the VM, so two VMs would not agree.
-func (host) Now() (ns int64) {
+func (host) Now() int64 {
 	const monotonic = 1
-	clockTimeGet(monotonic, 1, unsafe.Pointer(&ns))
-	return ns
+	clockTimeGet(monotonic, 1, unsafe.Pointer(&out.ns))
+	return out.ns
 }
 
 //go:wasmimport wasi_snapshot_preview1 random_get
@@ -49,27 +66,24 @@ func setSharedData(key unsafe.Pointer, keySize int32, value unsafe.Pointer, size
 func getBufferBytes(which, start, most int32, data, size unsafe.Pointer) uint32
 
 func (host) Get(key string) (value []byte, cas uint32, ok bool) {
-	var data *byte
-	var size int32
-	status := getSharedData(unsafe.Pointer(unsafe.StringData(key)), int32(len(key)), unsafe.Pointer(&data), unsafe.Pointer(&size), unsafe.Pointer(&cas))
-	if status != 0 {
+	at, n := data(key)
+	if getSharedData(at, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size), unsafe.Pointer(&out.cas)) != 0 {
 		return nil, 0, false
 	}
-	return unsafe.Slice(data, size), cas, true
+	return given(), out.cas, true
 }
 
 func (host) Set(key string, value []byte, cas uint32) bool {
-	return setSharedData(unsafe.Pointer(unsafe.StringData(key)), int32(len(key)), unsafe.Pointer(unsafe.SliceData(value)), int32(len(value)), cas) == 0
+	at, n := data(key)
+	return setSharedData(at, n, unsafe.Pointer(unsafe.SliceData(value)), int32(len(value)), cas) == 0
 }
 
 // buffer reads a body that is buffered, or the chunk that is passing.
 func buffer(which int32, size int) []byte {
-	var data *byte
-	var n int32
-	if size == 0 || getBufferBytes(which, 0, int32(size), unsafe.Pointer(&data), unsafe.Pointer(&n)) != 0 {
+	if size == 0 || getBufferBytes(which, 0, int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
 		return nil
 	}
-	return unsafe.Slice(data, n)
+	return given()
 }
 
 // Header maps and buffers by their numbers in the ABI.
@@ -87,12 +101,10 @@ func getHeaderMapPairs(which int32, data unsafe.Pointer, size unsafe.Pointer) ui
 // headers reads a header map. The SDK's own call makes a string of each name and value; here they lie in the memory that
 // the host has filled.
 func headers(which int32) [][2]string {
-	var data *byte
-	var size int32
-	if getHeaderMapPairs(which, unsafe.Pointer(&data), unsafe.Pointer(&size)) != 0 || size < 4 {
+	if getHeaderMapPairs(which, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
 		return nil
 	}
-	raw := unsafe.String(data, size)
+	raw := unsafe.String(out.data, out.size)
 	number := func(at int) int {
 		return int(raw[at]) | int(raw[at+1])<<8 | int(raw[at+2])<<16 | int(raw[at+3])<<24
 	}
@@ -109,9 +121,29 @@ func headers(which int32) [][2]string {
 
 func (host) RequestHeaders() [][2]string { return headers(requestHeaders) }
 
-func (host) SetRequestHeader(name, value string) { _ = proxywasm.ReplaceHttpRequestHeader(name, value) }
+//go:wasmimport env proxy_get_header_map_value
+func getHeaderMapValue(which int32, name unsafe.Pointer, nameSize int32, data, size unsafe.Pointer) uint32
 
-func (host) RemoveRequestHeader(name string) { _ = proxywasm.RemoveHttpRequestHeader(name) }
+//go:wasmimport env proxy_replace_header_map_value
+func replaceHeaderMapValue(which int32, name unsafe.Pointer, nameSize int32, value unsafe.Pointer, size int32) uint32
+
+//go:wasmimport env proxy_remove_header_map_value
+func removeHeaderMapValue(which int32, name unsafe.Pointer, nameSize int32) uint32
+
+func setHeader(which int32, name, value string) {
+	n, size := data(name)
+	v, length := data(value)
+	replaceHeaderMapValue(which, n, size, v, length)
+}
+
+func removeHeader(which int32, name string) {
+	n, size := data(name)
+	removeHeaderMapValue(which, n, size)
+}
+
+func (host) SetRequestHeader(name, value string) { setHeader(requestHeaders, name, value) }
+
+func (host) RemoveRequestHeader(name string) { removeHeader(requestHeaders, name) }
 
 func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
 
@@ -121,11 +153,18 @@ func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBod
 
 func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
 
-func (host) SetResponseHeader(name, value string) {
-	_ = proxywasm.ReplaceHttpResponseHeader(name, value)
+// ResponseHeader is one header of the answer, for who needs no other.
+func (host) ResponseHeader(name string) string {
+	n, size := data(name)
+	if getHeaderMapValue(responseHeaders, n, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+		return ""
+	}
+	return unsafe.String(out.data, out.size)
 }
 
-func (host) RemoveResponseHeader(name string) { _ = proxywasm.RemoveHttpResponseHeader(name) }
+func (host) SetResponseHeader(name, value string) { setHeader(responseHeaders, name, value) }
+
+func (host) RemoveResponseHeader(name string) { removeHeader(responseHeaders, name) }
 
 func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
 
@@ -136,6 +175,12 @@ func (host) Resume() { _ = proxywasm.ResumeHttpRequest() }
 func (host) SetTick(d time.Duration) {
 	_ = proxywasm.SetTickPeriodMilliSeconds(uint32(d.Milliseconds()))
 }
+
+//go:wasmimport env proxy_get_property
+func getProperty(path unsafe.Pointer, pathSize int32, data, size unsafe.Pointer) uint32
+
+//go:wasmimport env proxy_set_property
+func setProperty(path unsafe.Pointer, pathSize int32, value unsafe.Pointer, size int32) uint32
 
 // httpCallResponseHeaders and httpCallResponseBody are what Post is answered with, by their numbers in the ABI.
 const (
@@ -159,15 +204,17 @@ func (host) Post(cluster, path, contentType string, body []byte, timeout time.Du
 }
 
 func (host) Property(path ...string) string {
-	b, err := proxywasm.GetProperty(path)
-	if err != nil {
+	p, n := data(strings.Join(path, "\x00"))
+	if getProperty(p, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
 		return ""
 	}
-	return string(b)
+	return unsafe.String(out.data, out.size)
 }
 
 func (host) SetProperty(name, value string) {
-	_ = proxywasm.SetProperty([]string{name}, []byte(value))
+	p, n := data(name)
+	v, size := data(value)
+	setProperty(p, n, v, size)
 }
 
 func (host) Reply(status int, headers [][2]string, body []byte) {

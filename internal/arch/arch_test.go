@@ -16,6 +16,8 @@ import (
 
 const module = "github.com/weirproxy/weir/"
 
+// cmd imports filter for tools that run it without an Envoy (RATIONALE.md, "Why does the command line run the filter?").
+//
 // mayImport says which of our packages a folder may import, beside its own parts (CONTRIBUTING.md, "Imports point one way").
 var mayImport = map[string][]string{
 	"policy":                {},
@@ -31,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/release":      {},
 	"internal/tokensreport": {"policy", "internal/held"},
 	"e2e":                   {"envoy"},
-	"cmd":                   {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy"},
+	"cmd":                   {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy", "filter"},
 }
 
 // standardOnly may import nothing but the standard library and policy.

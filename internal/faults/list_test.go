@@ -42,5 +42,9 @@ var faults = []fault{
 	{"a retry that takes the part of another branch", "filter/branch.go", "!s.isRetry() && ", "", "TestReservationPassesTheQueue"},
 	{"a hint that is not paid for", "filter/hint.go", "\t\twith.Input += h.tokens\n", "", "TestHints"},
 	{"a hint before what is cached", "dialect/inject.go", ` || e.member(cached) != ""`, "", "TestInjectHint"},
+	{"a central limit that is not given back here", "filter/centralend.go", "\ts.vm.ledger.Settle(now, &s.reservation, policy.Cost{})\n\ts.endTake", "\ts.endTake", "TestCentralRefuses"},
+	{"who gives up on a central limit holds it", "filter/centralend.go", "if t.there {\n\t\tt.there = false\n\t\ts.vm.owe(", "if t.there && !t.open && false {\n\t\tt.there = false\n\t\ts.vm.owe(", "TestCentralTooLate"},
+	{"who waits for a central limit asks at once again", "filter/centralline.go", "case now < w.until:", "case false:", "TestCentralWaits"},
+	{"an attempt whose body does not wait", "filter/attempt.go", "s != nil && s.phase == waiting {", "s != nil && s.phase == done {", "TestCentralAttempts"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policytest has what tests of the packages around policy need: a store with the compare-and-swap rules of Envoy's
-// shared data, and a scheduler that runs workers through every order of their accesses to it.
+// Package policytest has what tests of the packages around policy need, and tools that run without an Envoy: a store with the
+// compare-and-swap rules of Envoy's shared data, and a scheduler that runs workers through every order of their accesses to it.
 package policytest
 
 import "slices"
