@@ -61,7 +61,7 @@ race: $(BINARY) $(ENVOY) ## the tests of what runs concurrently, under the race 
 	go test -race ./internal/mock ./controlplane/... ./cmd/...
 
 # LITELLM=1 measures LiteLLM, too, which is installed for nobody who has not asked for it (bench/litellm.txt says why).
-bench: $(BINARY) $(ENVOY) $(PEERS) redis ## measure weir beside its peers, in one run (15 minutes), into docs/benchmarks.md; LITELLM=1: LiteLLM, too
+bench: $(BINARY) $(ENVOY) $(PEERS) redis ## measure weir beside its peers, in one run (less than 15 minutes), into docs/benchmarks.md; LITELLM=1: LiteLLM, too
 	$(if $(LITELLM),LITELLM=1 sh bench/get.sh .tools/peers)
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -tools ../.tools/peers $(if $(LITELLM),-litellm) -out ../docs/benchmarks.md
 
