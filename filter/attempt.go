@@ -60,7 +60,7 @@ type Attempt struct {
 func (p *Plugin) Attempts() bool { return p.policy == nil }
 
 // NewAttempt begins an attempt.
-func (p *Plugin) NewAttempt() *Attempt { return &Attempt{vm: p.vm} }
+func (p *Plugin) NewAttempt() Attempt { return Attempt{vm: p.vm} }
 
 // RequestHeaders lets the attempt go, if it is the first, or if it is admitted as any request is.
 func (a *Attempt) RequestHeaders() (action Action) {

@@ -34,7 +34,10 @@ func (n *native) configureAttempts() (err error) {
 	return err
 }
 
-func (n *native) attempt(*Exchange) attemptCallbacks { return nativeAttempt{n.attempts.NewAttempt()} }
+func (n *native) attempt(*Exchange) attemptCallbacks {
+	a := n.attempts.NewAttempt()
+	return nativeAttempt{&a}
+}
 
 type nativeAttempt struct{ a *filter.Attempt }
 
@@ -82,7 +85,8 @@ func (h nativeHost) Wall() int64 { return h.w.process.Wall.UnixNano() }
 
 func (h nativeHost) Get(key string) ([]byte, uint32, bool) {
 	h.w.process.check("get_shared_data")
-	return h.w.process.Store.Get(key)
+	value, cas, ok := h.w.process.Store.Get(key)
+	return h.w.lend(value), cas, ok
 }
 
 func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
@@ -100,7 +104,7 @@ func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeReq
 
 func (h nativeHost) RequestBody(size int) []byte {
 	h.w.process.check("request_body")
-	return slices.Clone(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
+	return h.w.lend(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
 }
 
 func (h nativeHost) SetRequestBody(b []byte) { h.w.current.buffer = slices.Clone(b) }
@@ -129,7 +133,7 @@ func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeRespon
 
 func (h nativeHost) ResponseBody(size int) []byte {
 	h.w.process.check("response_body")
-	return slices.Clone(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
+	return h.w.lend(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
 }
 
 func (h nativeHost) Enter(stream uint32)   { h.w.enter(stream) }
