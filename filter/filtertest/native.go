@@ -141,7 +141,7 @@ func (h nativeHost) Resume()               { h.w.current.pass(false) }
 func (h nativeHost) SetTick(time.Duration) {}
 
 func (h nativeHost) Post(_, path, _ string, body []byte, _ time.Duration, answer func(status int, body []byte)) bool {
-	h.w.post(path, slices.Clone(body), answer)
+	h.w.post(path, slices.Clone(body), func(status int, b []byte) { answer(status, h.w.lend(b)) })
 	return true
 }
 

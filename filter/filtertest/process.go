@@ -7,6 +7,7 @@ package filtertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,7 @@ func (w *Worker) post(path string, body []byte, answer func(status int, body []b
 		}
 		if !w.Dead {
 			answer(status, b)
+			w.takeBack()
 		}
 	})
 }
@@ -132,6 +134,7 @@ func (p *Process) tick() {
 	for i, w := range p.workers {
 		if p.Ticking = i; !w.Dead {
 			w.vm.tick()
+			w.takeBack()
 		}
 	}
 }
@@ -167,6 +170,7 @@ type Worker struct {
 		body   []byte
 	}
 	streams map[uint32]*Exchange
+	lent    []byte // what is the filter's for the callback; the next one's is in the same place
 }
 
 // Reload gives a worker whose VM has trapped a new one, as Envoy does with the next stream.
@@ -205,6 +209,39 @@ func (w *Worker) Memory() int64 {
 		return int64(v.module.Memory().Size())
 	}
 	return 0
+}
+
+// mostLent is how much the filter lends itself in a callback, as wasm. What is more is its garbage collector's.
+const mostLent = 64 << 10
+
+// lend gives bytes that are the filter's until the callback is over: of a body, or of a value of shared data.
+func (w *Worker) lend(b []byte) []byte {
+	if w.lent == nil {
+		w.lent = make([]byte, 0, mostLent)
+	}
+	start := (len(w.lent) + 7) &^ 7
+	end := start + len(b)
+	if b == nil || end > mostLent {
+		return slices.Clone(b)
+	}
+	w.lent = w.lent[:end]
+	copy(w.lent[start:], b)
+	return w.lent[start:end:end]
+}
+
+// takeBack ends that, after each callback: who uses it then reads nonsense, or writes into what another was lent.
+func (w *Worker) takeBack() {
+	spoil(w.lent)
+	w.lent = w.lent[:0]
+	if v, ok := w.vm.(*wasmVM); ok {
+		v.takeBack()
+	}
+}
+
+func spoil(b []byte) {
+	for i := range b {
+		b[i] = 0xa5
+	}
 }
 
 // A vm runs the filter.

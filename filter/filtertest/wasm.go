@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -39,7 +40,8 @@ func Compile(file string) (*Module, error) {
 	return m, err
 }
 
-// Contexts of a VM: one plugin context for each configuration, then one for each stream.
+// Contexts of a VM: one plugin context for each configuration, then one for each stream. Envoy would also call proxy_on_vm_start
+// and proxy_on_done, which the filter does not export.
 type wasmVM struct {
 	module  api.Module
 	worker  *Worker
@@ -49,6 +51,27 @@ type wasmVM struct {
 	next     uint64
 	config   []byte
 	posts    uint64
+
+	lends uint32      // where the memory that it lends begins
+	lent  [][2]uint32 // address and size of what was, in this callback
+}
+
+// takeBack spoils what was lent. The filter has to have cleared it before: what it is must not show in another callback.
+func (v *wasmVM) takeBack() {
+	for i, at := range v.lent {
+		if i == 0 && at[1] <= mostLent {
+			v.lends = at[0]
+		}
+		if v.lends == 0 || at[0] < v.lends || at[0]+at[1] > v.lends+mostLent {
+			continue
+		}
+		b, _ := v.module.Memory().Read(at[0], at[1])
+		if len(bytes.Trim(b, "\x00")) > 0 {
+			panic("what was lent for a callback is still there after it")
+		}
+		spoil(b)
+	}
+	v.lent = nil
 }
 
 func (m *Module) start(w *Worker) (*wasmVM, error) {
@@ -95,11 +118,7 @@ func (v *wasmVM) newContext(parent uint64) uint64 {
 }
 
 func (v *wasmVM) configure(policy []byte) error {
-	old := v.plugins
 	id := v.newContext(0)
-	if old == 0 {
-		v.call("proxy_on_vm_start", id, 0)
-	}
 	v.config = policy
 	if v.call("proxy_on_configure", id, uint64(len(policy))) == 0 {
 		return fmt.Errorf("the filter refuses the policy: %v", v.worker.process.Logs)
@@ -140,7 +159,7 @@ type wasmAttempt struct{ s wasmStream }
 
 func (a wasmAttempt) requestHeaders(n int) bool  { return a.s.requestHeaders(n, false) }
 func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
-func (a wasmAttempt) done()                      { a.s.done() }
+func (a wasmAttempt) done()                      { a.s.v.call("proxy_on_delete", a.s.id) }
 
 func (v *wasmVM) tick() { v.call("proxy_on_tick", v.plugins) }
 
@@ -189,7 +208,6 @@ func (s wasmStream) responseTrailers(n int) bool {
 }
 
 func (s wasmStream) done() {
-	s.v.call("proxy_on_done", s.id)
 	s.v.call("proxy_on_log", s.id)
 	s.v.call("proxy_on_delete", s.id)
 }
