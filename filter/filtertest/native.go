@@ -94,9 +94,9 @@ func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
 	return h.w.process.Store.Set(key, value, cas)
 }
 
-func (h nativeHost) RequestHeaders() [][2]string {
+func (h nativeHost) RequestHeaders(to [][2]string) [][2]string {
 	h.w.process.check("request_headers")
-	return slices.Clone(h.w.current.Headers)
+	return append(to[:0], h.w.current.Headers...)
 }
 
 func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
@@ -113,12 +113,16 @@ func (h nativeHost) SetResponseBody(b []byte) { h.w.current.chunk = slices.Clone
 
 func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
-	return slices.Clone(h.w.current.answer)
+	answer := slices.Clone(h.w.current.answer)
+	for i, a := range answer {
+		answer[i] = [2]string{h.w.lendString(a[0]), h.w.lendString(a[1])}
+	}
+	return answer
 }
 
 func (h nativeHost) ResponseHeader(name string) string {
 	h.w.process.check("response_header")
-	return valueOf(h.w.current.answer, name)
+	return h.w.lendString(valueOf(h.w.current.answer, name))
 }
 
 func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/weirproxy/weir/policy/policytest"
 )
@@ -214,7 +215,8 @@ func (w *Worker) Memory() int64 {
 // mostLent is how much the filter lends itself in a callback, as wasm. What is more is its garbage collector's.
 const mostLent = 64 << 10
 
-// lend gives bytes that are the filter's until the callback is over: of a body, or of a value of shared data.
+// lend gives bytes that are the filter's until the callback is over: of a body, of the headers of an answer, or of a value of shared
+// data.
 func (w *Worker) lend(b []byte) []byte {
 	if w.lent == nil {
 		w.lent = make([]byte, 0, mostLent)
@@ -227,6 +229,11 @@ func (w *Worker) lend(b []byte) []byte {
 	w.lent = w.lent[:end]
 	copy(w.lent[start:], b)
 	return w.lent[start:end:end]
+}
+
+func (w *Worker) lendString(s string) string {
+	b := w.lend([]byte(s))
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // takeBack ends that, after each callback: who uses it then reads nonsense, or writes into what another was lent.

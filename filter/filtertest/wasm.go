@@ -211,3 +211,30 @@ func (s wasmStream) done() {
 	s.v.call("proxy_on_log", s.id)
 	s.v.call("proxy_on_delete", s.id)
 }
+
+// Stray makes calls of compiled wasm that Envoy has no reason for: about contexts that there are not, or not any more, and an answer
+// to no call.
+func (w *Worker) Stray() {
+	v, ok := w.vm.(*wasmVM)
+	if !ok {
+		return
+	}
+	gone := v.newContext(v.plugins)
+	v.worker.known(uint32(gone), &Exchange{worker: w})
+	w.enter(uint32(gone))
+	v.call("proxy_on_delete", gone)
+	for _, id := range []uint64{gone, 1 << 31} {
+		v.call("proxy_on_request_headers", id, 1, 1)
+		w.current.Reply = nil
+		v.call("proxy_on_request_body", id, 0, 1)
+		v.call("proxy_on_request_trailers", id, 0)
+		v.call("proxy_on_response_headers", id, 1, 1)
+		v.call("proxy_on_response_body", id, 0, 1)
+		v.call("proxy_on_response_trailers", id, 0)
+		v.call("proxy_on_log", id)
+		v.call("proxy_on_delete", id)
+		v.call("proxy_on_tick", id)
+		v.call("proxy_on_http_call_response", id, 7, 0, 0, 0)
+	}
+	v.call("proxy_on_http_call_response", v.plugins, 7, 0, 0, 0)
+}

@@ -33,17 +33,17 @@ func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size
 	if which == mapRequestHeaders {
 		return g.give(encodePairs(g.w.current.Headers), ptr, size)
 	}
-	return g.give(encodePairs(g.w.current.answer), ptr, size)
+	return g.lend(encodePairs(g.w.current.answer), ptr, size)
 }
 
 // header is one of the answer, or the status that a post was answered with: the filter asks for no other alone.
 func (m *Module) header(_ context.Context, mod api.Module, which, name, nameSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
 	if which == mapPostHeaders {
-		return g.give([]byte(strconv.Itoa(g.w.answered.status)), ptr, size)
+		return g.lend([]byte(strconv.Itoa(g.w.answered.status)), ptr, size)
 	}
 	if n := g.string(name, nameSize); has(g.w.current.answer, n) {
-		return g.give([]byte(valueOf(g.w.current.answer, n)), ptr, size)
+		return g.lend([]byte(valueOf(g.w.current.answer, n)), ptr, size)
 	}
 	return statusNotFound
 }

@@ -7,6 +7,7 @@ package main
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -132,27 +133,29 @@ func setBuffer(which int32, b []byte) {
 //go:wasmimport env proxy_get_header_map_pairs
 func getHeaderMapPairs(which int32, data unsafe.Pointer, size unsafe.Pointer) uint32
 
-// headers reads a header map. Names and values lie in the memory that the host has filled.
-func headers(which int32) [][2]string {
-	if getHeaderMapPairs(which, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
-		return nil
-	}
+// pairs reads the headers that the host has given, into the same memory each time. Names and values lie where the host has put them.
+func pairs(to [][2]string) [][2]string {
 	raw := unsafe.String(out.data, out.size)
 	number := func(at int) int {
 		return int(raw[at]) | int(raw[at+1])<<8 | int(raw[at+2])<<16 | int(raw[at+3])<<24
 	}
 	n := number(0)
-	pairs := make([][2]string, n)
+	to = slices.Grow(to[:0], n)[:n]
 	text := 4 + 8*n
-	for i := range pairs {
+	for i := range to {
 		name, value := number(4+8*i), number(8+8*i)
-		pairs[i] = [2]string{raw[text : text+name], raw[text+name+1 : text+name+1+value]}
+		to[i] = [2]string{raw[text : text+name], raw[text+name+1 : text+name+1+value]}
 		text += name + value + 2
 	}
-	return pairs
+	return to
 }
 
-func (host) RequestHeaders() [][2]string { return headers(requestHeaders) }
+func (host) RequestHeaders(to [][2]string) [][2]string {
+	if getHeaderMapPairs(requestHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
+		return to[:0]
+	}
+	return pairs(to)
+}
 
 //go:wasmimport env proxy_get_header_map_value
 func getHeaderMapValue(which int32, name unsafe.Pointer, nameSize int32, data, size unsafe.Pointer) uint32
@@ -184,12 +187,25 @@ func (host) SetRequestBody(body []byte) { setBuffer(requestBody, body) }
 
 func (host) SetResponseBody(chunk []byte) { setBuffer(responseBody, chunk) }
 
-func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
+// answer is where the headers of an answer are read to.
+var answer [][2]string
+
+func (host) ResponseHeaders() [][2]string {
+	lending = true
+	status := getHeaderMapPairs(responseHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 || out.size < 4 {
+		return nil
+	}
+	answer = pairs(answer)
+	return answer
+}
 
 // header is one header, for who needs no other.
 func header(which int32, name string) string {
 	n, size := data(name)
-	if getHeaderMapValue(which, n, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+	lending = true
+	status := getHeaderMapValue(which, n, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 || out.size == 0 {
 		return ""
 	}
 	return unsafe.String(out.data, out.size)

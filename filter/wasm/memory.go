@@ -6,9 +6,9 @@ package main
 
 import "unsafe"
 
-// What Envoy gives it writes into memory that it asks the VM for. Bodies and values of shared data are used within the callback
-// only, and most of what is given is those: they lie in one place that is used again in each callback, which stays in the
-// processor's caches, and is not the garbage collector's.
+// What Envoy gives it writes into memory that it asks the VM for. Bodies, headers of answers and values of shared data are used
+// within the callback only, and most of what is given is those: they lie in one place that is used again in each callback, which
+// stays in the processor's caches, and is not the garbage collector's.
 
 // lentSize is how much can be lent in a callback: a usual body, and some buckets. What is more is allocated.
 const lentSize = 64 << 10
