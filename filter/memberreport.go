@@ -36,6 +36,9 @@ func (m *member) report(now int64) {
 			msg.Report = &r
 		}
 	}
+	if due {
+		m.lessons(now, &msg)
+	}
 	sent := map[string]offered{}
 	for name, q := range m.quotas {
 		m.tell(now, &msg, name, q)
@@ -44,7 +47,7 @@ func (m *member) report(now int64) {
 		}
 	}
 	m.urgent = false
-	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen) > 0 {
+	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned) > 0 {
 		m.send(now, &msg, sent)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// running is the plugin whose callback is running.
+// running is the plugin of the context whose callback is running.
 var running uint32
 
 // A call is one that was posted and has no answer yet.

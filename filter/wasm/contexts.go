@@ -9,10 +9,11 @@ import "github.com/weirproxy/weir/filter"
 // A context is what Envoy knows by an id: a plugin, or a stream of one.
 type context struct {
 	id      uint32
+	root    uint32 // the plugin's
 	kind    kind
 	plugin  *filter.Plugin // nil: it has no policy, or not yet
 	stream  *filter.Stream
-	attempt filter.Attempt
+	attempt *filter.Attempt
 	next    *context // in the same bucket, or of those that are free
 }
 
@@ -33,7 +34,10 @@ var free *context
 
 func bucket(id uint32) **context { return &contexts[id%uint32(len(contexts))] }
 
-// find gives the context of an id; nil if there is none, which Envoy never asks for.
+// stray is the context of ids that are not there, which Envoy never asks for.
+var stray = context{kind: nothing}
+
+// find gives the context of an id; nil if there is none.
 func find(id uint32) *context {
 	c := *bucket(id)
 	for c != nil && c.id != id {

@@ -23,15 +23,15 @@ func abiVersion() {}
 //
 //go:wasmexport proxy_on_context_create
 func onContextCreate(id, parent uint32) {
+	p := find(parent)
 	c := add(id)
-	if parent == 0 {
-		return
-	}
-	switch p := find(parent); {
+	switch c.root = parent; {
+	case parent == 0:
+		c.root = id
 	case p == nil || p.plugin == nil:
 		c.kind = nothing
 	case p.plugin.Attempts():
-		c.kind, c.attempt = attempt, p.plugin.NewAttempt()
+		c.kind, c.attempt = attempt, p.plugin.NewAttempt(id)
 	default:
 		c.kind, c.stream = stream, p.plugin.NewStream(id)
 	}
@@ -41,12 +41,11 @@ func onContextCreate(id, parent uint32) {
 //
 //go:wasmexport proxy_on_configure
 func onConfigure(id uint32, size int32) bool {
-	before := enter()
+	c, before := enter(id)
 	if state == nil {
 		state = filter.NewVM(host{})
 	}
-	c := find(id)
-	ok := c != nil && configure(c, pluginConfiguration(size))
+	ok := c.kind == plugin && configure(c, pluginConfiguration(size))
 	leave(before)
 	return ok
 }
@@ -70,117 +69,106 @@ func configure(c *context, config []byte) bool {
 
 //go:wasmexport proxy_on_tick
 func onTick(id uint32) {
-	before := enter()
-	if c := find(id); c != nil && c.plugin != nil {
-		running = id
+	if c, before := enter(id); c.plugin != nil {
 		state.Tick(c.plugin)
+		leave(before)
 	}
-	leave(before)
 }
 
 // beforeRequest does nothing, except in builds for tests: see trap.go.
 var beforeRequest = func() {}
 
 //go:wasmexport proxy_on_request_headers
-func onRequestHeaders(id uint32, _ int32, end bool) uint32 {
-	before := enter()
-	a := filter.Continue
-	switch c := find(id); {
-	case c == nil || c.kind == nothing: // it would pass uncounted
-		host{}.Reply(500, nil, nil)
-		a = filter.Pause
-	case c.kind == stream:
+func onRequestHeaders(id uint32, _ int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
 		beforeRequest()
-		a = c.stream.RequestHeaders(end)
-	case c.kind == attempt:
-		a = c.attempt.RequestHeaders()
+		a = uint32(c.stream.RequestHeaders(end))
+	case attempt:
+		a = uint32(c.attempt.RequestHeaders())
+	default: // it would pass uncounted
+		host{}.Reply(500, nil, nil)
+		a = uint32(filter.Pause)
 	}
 	leave(before)
-	return uint32(a)
+	return a
 }
 
 //go:wasmexport proxy_on_request_body
-func onRequestBody(id uint32, size int32, end bool) uint32 {
-	c := find(id)
-	if c == nil || c.kind != stream {
-		return uint32(filter.Continue)
+func onRequestBody(id uint32, size int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.RequestBody(int(size), end))
+	case attempt:
+		a = uint32(c.attempt.RequestBody())
 	}
-	before := enter()
-	a := c.stream.RequestBody(int(size), end)
 	leave(before)
-	return uint32(a)
+	return a
 }
 
 //go:wasmexport proxy_on_request_trailers
-func onRequestTrailers(id uint32, _ int32) uint32 {
-	c := find(id)
-	if c == nil || c.kind != stream {
-		return uint32(filter.Continue)
+func onRequestTrailers(id uint32, _ int32) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.RequestTrailers())
+	case attempt:
+		a = uint32(c.attempt.RequestBody())
 	}
-	before := enter()
-	a := c.stream.RequestTrailers()
 	leave(before)
-	return uint32(a)
+	return min(a, uint32(filter.Pause)) // trailers have no other way to wait
 }
 
 //go:wasmexport proxy_on_response_headers
-func onResponseHeaders(id uint32, _ int32, end bool) uint32 {
-	before := enter()
-	a := filter.Continue
-	switch c := find(id); {
-	case c == nil:
-	case c.kind == stream:
-		a = c.stream.ResponseHeaders(end)
-	case c.kind == attempt:
-		a = c.attempt.ResponseHeaders()
+func onResponseHeaders(id uint32, _ int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.ResponseHeaders(end))
+	case attempt:
+		a = uint32(c.attempt.ResponseHeaders())
 	}
 	leave(before)
-	return uint32(a)
+	return a
 }
 
 //go:wasmexport proxy_on_response_body
-func onResponseBody(id uint32, size int32, end bool) uint32 {
-	c := find(id)
-	if c == nil || c.kind != stream {
-		return uint32(filter.Continue)
+func onResponseBody(id uint32, size int32, end bool) (a uint32) {
+	if c, before := enter(id); c.kind == stream {
+		a = uint32(c.stream.ResponseBody(int(size), end))
+		leave(before)
 	}
-	before := enter()
-	a := c.stream.ResponseBody(int(size), end)
-	leave(before)
-	return uint32(a)
+	return a
 }
 
 //go:wasmexport proxy_on_response_trailers
-func onResponseTrailers(id uint32, _ int32) uint32 {
-	c := find(id)
-	if c == nil || c.kind != stream {
-		return uint32(filter.Continue)
+func onResponseTrailers(id uint32, _ int32) (a uint32) {
+	if c, before := enter(id); c.kind == stream {
+		a = uint32(c.stream.ResponseTrailers())
+		leave(before)
 	}
-	before := enter()
-	a := c.stream.ResponseTrailers()
-	leave(before)
-	return uint32(a)
+	return a
 }
 
 // onLog comes once for each stream, when it is over and before Envoy's access log is written. Attempts have none.
 //
 //go:wasmexport proxy_on_log
 func onLog(id uint32) {
-	if c := find(id); c != nil {
-		c.end()
-	}
+	c, before := enter(id)
+	c.end()
+	leave(before)
 }
 
 // onDelete is the last that comes of a context.
 //
 //go:wasmexport proxy_on_delete
 func onDelete(id uint32) {
-	c := find(id)
-	if c == nil {
-		return
-	}
+	c, before := enter(id)
 	c.end()
-	if c.kind == plugin {
+	leave(before)
+	if c.id == id && c.kind == plugin {
 		dropCalls(id)
 	}
 	remove(id)
@@ -188,22 +176,16 @@ func onDelete(id uint32) {
 
 // end ends the stream, once.
 func (c *context) end() {
-	if c.kind != stream {
-		return
+	if c.kind == stream {
+		c.kind = nothing
+		c.stream.Done()
+		c.stream = nil
 	}
-	before := enter()
-	c.kind = nothing
-	c.stream.Done()
-	c.stream = nil
-	leave(before)
 }
 
 //go:wasmexport proxy_on_http_call_response
 func onHttpCallResponse(id, token uint32, _, size, _ int32) {
-	before := enter()
-	if find(id) != nil {
-		running = id
-		answered(token, size)
-	}
+	_, before := enter(id)
+	answered(token, size)
 	leave(before)
 }

@@ -31,10 +31,13 @@ func allocate(size uint32) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
 }
 
-// enter begins a callback. leave gets what it gives.
-func enter() (before uintptr) {
-	now = 0
-	return used
+// enter begins a callback, and gives its context. leave gets what else it gives.
+func enter(id uint32) (c *context, before uintptr) {
+	if c = find(id); c == nil {
+		c = &stray
+	}
+	now, running = 0, c.root
+	return c, used
 }
 
 // leave ends a callback. What was lent is zero from here on, so that no use of it goes unnoticed.
