@@ -34,10 +34,10 @@ demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who go
 	@$(BINARY) demo
 
 test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
-	RAPID_SEED=$${RAPID_SEED:-1} go test $$(go list ./... | grep -v /e2e$$)
+	RAPID_SEED=$${RAPID_SEED:-1} go test -timeout 30m $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
-	go test -parallel 6 ./e2e
-	cd e2e/manifests && go test ./...
+	go test -timeout 30m -parallel 6 ./e2e
+	cd e2e/manifests && go test -timeout 30m ./...
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

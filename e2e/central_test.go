@@ -63,7 +63,7 @@ func (s *split) startNode(node string, args ...string) (proxy string) {
 	s.t.Helper()
 	bootstrap := run(s.t, append([]string{"bootstrap", "--policy", s.policy, "--node", node, "--xds", s.xds, "--control", s.status, "--wasm", s.wasm}, args...)...)
 	log := new(output)
-	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: []byte(bootstrap), Concurrency: 2, Log: log, StartTimeout: time.Minute})
+	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: []byte(bootstrap), Concurrency: 2, Log: log, StartTimeout: startTimeout})
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, tail(log.String(), 3000))
 	}

@@ -82,7 +82,7 @@ func (s *secured) envoyAs(node string, ready bool, args ...string) (*output, *en
 	s.t.Helper()
 	bootstrap := run(s.t, append([]string{"bootstrap", "--policy", s.policy, "--node", node, "--xds", s.xds, "--control", s.status, "--wasm", s.wasm}, args...)...)
 	log := new(output)
-	o := envoy.Options{Bootstrap: []byte(bootstrap), Concurrency: 1, Log: log, StartTimeout: time.Minute}
+	o := envoy.Options{Bootstrap: []byte(bootstrap), Concurrency: 1, Log: log, StartTimeout: startTimeout}
 	begin := envoy.Start
 	if ready {
 		begin = envoy.Run
