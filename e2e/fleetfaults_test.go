@@ -241,12 +241,9 @@ func (m *meshRun) used(from, to time.Time) float64 {
 }
 
 // Four Envoys, two control planes and a real Redis, and each of them fails in turn: no limit is ever exceeded, nothing fails open or
-// closed, and while all is well nearly all is used. WEIR_SOAK=10m makes it as long.
-func TestFleetUnderFaults(t *testing.T) {
-	rounds := 1
-	if d, err := time.ParseDuration(os.Getenv("WEIR_SOAK")); err == nil {
-		rounds = max(int(d/(100*time.Second)), 1)
-	}
+// closed, and while all is well nearly all is used. It is a part of TestSoak.
+func fleetUnderFaults(t *testing.T) {
+	rounds := max(int(soakLength(t)/(100*time.Second)), 1)
 	m, redis := newMeshRun(t)
 	const quiet, each = 70 * time.Second, 12 * time.Second
 	started := time.Now()

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// judge holds against each other what callers, provider and Envoy have seen, once all is quiet.
+func (s *soak) judge() {
+	s.idle()
+	s.answers()
+	s.windows()
+	s.flat()
+	left := map[string]int64{}
+	for i := range 3 {
+		tenant := fmt.Sprint("ledger-", i)
+		left[tenant] = s.left(tenant)
+	}
+	s.slotsAreFree()
+	s.panics()
+	_ = s.envoy.Stop() // which writes the rest of the access log
+	s.charges(left)
+}
+
+// idle waits until Envoy has nothing in its hands, and everything weir holds for a time is back.
+func (s *soak) idle() {
+	s.t.Helper()
+	eventually(s.t, time.Minute, func() (bool, string) {
+		b, err := s.envoy.Get(context.Background(), "/stats?filter=^http.weir.downstream_rq_active$|^cluster.weir_(openai|stormy|anthropic|wild|search).upstream_rq_(pending_)?active$")
+		if err != nil {
+			return false, err.Error()
+		}
+		return !regexp.MustCompile(`: [1-9]`).Match(b), string(b)
+	})
+	time.Sleep(3 * time.Second)
+}
+
+// answers looks at what callers got: nobody hangs, and no 5xx is of weir's making.
+func (s *soak) answers() {
+	kinds, longest := map[string]int{}, time.Duration(0)
+	bad := 0
+	for _, c := range s.done {
+		kinds[fmt.Sprintf("%s %d %s", c.kind, c.status, c.decision)]++
+		longest = max(longest, c.took)
+		fine := !c.hung && (c.status < 500 || c.provokes) && (c.status > 0 || c.left || c.provokes) && (c.problem == "" || c.provokes)
+		if !fine {
+			if bad++; bad < 20 {
+				s.t.Errorf("%s call of %s: status %d after %v: %s", c.kind, c.tag, c.status, c.took, c.problem)
+			}
+		}
+	}
+	s.t.Logf("%d calls, the longest took %v: %v", len(s.done), longest, kinds)
+	if bad > 0 || len(s.done) < 500 {
+		s.t.Errorf("%d of %d calls went wrong", bad, len(s.done))
+	}
+}
+
+// transit is the longest that a request is thought to take from weir's decision to the provider's clock.
+const transit = 3 * time.Second
+
+// windows looks for limits that were exceeded. That a call was admitted before it came to the provider is sure, and not more than
+// transit before, unless one of the processes stood still meanwhile, and never before it was sent.
+func (s *soak) windows() {
+	for _, l := range []struct {
+		tenant string
+		limit  func(from, to time.Time) int64
+		units  func(*event) int64
+	}{
+		{"exact", func(time.Time, time.Time) int64 { return 6_000 }, tokensOf},
+		{"crowd", func(time.Time, time.Time) int64 { return 60_000 }, tokensOf},
+		{"few", func(time.Time, time.Time) int64 { return 30 }, oneCall},
+		{"moving", s.most, tokensOf},
+	} {
+		events, most := s.mock.events(l.tenant), int64(0)
+		for i := range events {
+			from, sum := max(events[i].At-int64(transit), events[i].Sent), int64(0)
+			for j := i; j < len(events) && events[j].At-from < int64(time.Minute); j++ {
+				sum += l.units(&events[j])
+				if limit := l.limit(time.Unix(0, from), time.Unix(0, events[j].At)); sum > limit {
+					s.t.Errorf("%s: %d in a window from %v, the limit is %d", l.tenant, sum, time.Unix(0, from), limit)
+					return
+				}
+			}
+			most = max(most, sum)
+		}
+		s.t.Logf("%-8s at most %6d in a window, %d calls", l.tenant, most, len(events))
+		if len(events) == 0 {
+			s.t.Errorf("%s: no calls", l.tenant)
+		}
+	}
+}
+
+// most is the highest limit of the tenant moving that may have been in force in the minute to a time.
+func (s *soak) most(from, to time.Time) (most int64) {
+	for _, l := range s.inForce {
+		if !l.from.After(to) && (l.to.IsZero() || l.to.After(from)) {
+			most = max(most, l.tpm)
+		}
+	}
+	return most
+}
+
+// left asks what is left of the day's tokens of a ledger tenant, by a call that is not sent.
+func (s *soak) left(tenant string) int64 {
+	s.t.Helper()
+	r := call{tenant: tenant, output: 1, headers: map[string]string{"x-weir-explain": "1", "x-mock-status": "400", "x-user": "last"}}.request(s.proxy)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	m := regexp.MustCompile(`dimension=tpd;limit=\d+;window=\d+;left=(\d+)`).FindStringSubmatch(resp.Header.Get("x-weir-explain"))
+	if m == nil {
+		s.t.Fatalf("%s: status %d, %v", tenant, resp.StatusCode, resp.Header)
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64)
+	return n
+}
+
+// slotsAreFree fills all places in flight of tenants.
+func (s *soak) slotsAreFree() {
+	for tenant, slots := range map[string]int{"ledger-0": 40, "ledger-1": 40, "ledger-2": 40, "crowd": 8} {
+		c := call{tenant: tenant, output: 1, headers: map[string]string{"x-mock-latency": "5s", "x-mock-status": "400", "x-user": "last"}}
+		if got := send(s.t, s.proxy, repeat(c, slots+2)...); got[400] != slots || got[429] != 2 {
+			s.t.Errorf("%s: %v of %d places and two more", tenant, got, slots)
+		}
+	}
+}
+
+// panics looks for what Envoy and the filter should never have to count.
+func (s *soak) panics() {
+	b, err := s.envoy.Get(context.Background(), "/stats?usedonly&filter=weir_panics|vm_reload|update_rejected|wasm.*(crash|fail)")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if !strings.HasSuffix(strings.TrimSpace(line), ": 0") {
+			s.t.Errorf("Envoy counts %s", line)
+		}
+	}
+	if strings.Contains(s.log.String(), "panic") || strings.Contains(s.log.String(), "Function: proxy_on") {
+		s.t.Error("Envoy's log tells of a panic")
+	}
+}
+
+// charges compares, call by call, what weir has charged with what the provider has given, and the sum with what is left.
+func (s *soak) charges(left map[string]int64) {
+	b, err := os.ReadFile(s.access)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	given := map[string][]event{}
+	for _, e := range s.mock.events("") {
+		given[e.Tag] = append(given[e.Tag], e)
+	}
+	charged, sums, bad, exact := map[string]int64{}, map[string]int64{}, 0, 0
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 11 {
+			s.t.Fatalf("access log: %q", line)
+		}
+		in, _ := strconv.ParseInt(f[6], 10, 64)
+		out, _ := strconv.ParseInt(f[7], 10, 64)
+		tenant, _, _ := strings.Cut(f[0], "@")
+		charged[f[0]], sums[tenant] = in+out, sums[tenant]+in+out
+	}
+	for _, c := range s.done {
+		events := given[c.tag]
+		weir, used := charged[c.tag], int64(0)
+		for _, e := range events {
+			used += e.Input + e.Output
+		}
+		if c.honest && c.whole && c.status == 200 {
+			exact++
+			if weir == used {
+				continue
+			}
+		} else if len(events) > 0 || weir == 0 || c.left || c.kind == "wild" { // who leaves has paid for the input, wherever it was
+			continue
+		}
+		if bad++; bad < 20 {
+			s.t.Errorf("%s call of %s: weir has charged %d, the provider has given %d: %+v", c.kind, c.tag, weir, used, events)
+		}
+	}
+	s.t.Logf("%d calls were charged to the token", exact)
+	for tenant, n := range left {
+		if want := 1_000_000_000 - sums[tenant]; n != want {
+			s.t.Errorf("%s: %d are left, by the log it is %d", tenant, n, want)
+		}
+	}
+	if exact < 100 {
+		s.t.Error("the test does not test anything")
+	}
+}
