@@ -36,7 +36,7 @@ demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who go
 test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
 	go test $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
-	go test -parallel 6 ./e2e
+	go test -parallel 6 -timeout 20m ./e2e
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -65,6 +65,9 @@ tokens-report: ## how far the token estimates are from real tokenizers, by famil
 
 fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)
+
+soak: $(BINARY) $(ENVOY) redis build/weir-trap.wasm ## real traffic and faults of all kinds for MINUTES (default 10), by SEED: docs/soak.md
+	WEIR_SOAK=$(or $(MINUTES),10)m WEIR_SEED=$(SEED) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout $$(( 2 * $(or $(MINUTES),10) + 20 ))m
 
 vuln: ## govulncheck, where its database can be reached
 	go run $(GOVULNCHECK) ./...

@@ -140,6 +140,8 @@ func newMeshRun(t *testing.T) (m *meshRun, redis *os.Process) {
 		m.controls[i], m.ways[i] = &c, startGap(t, c.status)
 		m.serve(i)
 	}
+	booting.Lock()
+	defer booting.Unlock()
 	var wg sync.WaitGroup
 	for i := range 4 {
 		e := &fleetEnvoy{name: fmt.Sprintf("envoy-%d", i), xds: m.controls[i%2].xds, control: m.ways[i%2].addr}

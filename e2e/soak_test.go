@@ -40,6 +40,9 @@ func soakSeed(t testing.TB) uint64 {
 	return seed
 }
 
+// booting is held while Envoys start, for five that compile the filter at once take too long on a small machine.
+var booting sync.Mutex
+
 // Two soaks side by side: a fleet that fails part by part, and one Envoy under all that callers and providers do to it.
 func TestSoak(t *testing.T) {
 	t.Run("fleet", func(t *testing.T) { t.Parallel(); fleetUnderFaults(t) })
@@ -83,7 +86,8 @@ providers:
   openai:    {upstream: "http://MOCK", models: {"*": {tpm: 2_000_000, rpm: 60_000}}}
   stormy:    {upstream: "http://MOCK", dialect: openai, models: {"*": {tpm: 400_000, rpm: 3_000}}}
   anthropic: {upstream: "http://MOCK", models: {"*": {tpm: 2_000_000}}}
-  wild:      {upstream: "http://WILD", dialect: openai, models: {"*": {rpm: 60_000}}}
+  wild:      {upstream: "http://WILD", dialect: openai, models: {"*": {rpm: 60_000}}, adapt: off}
+  feral:     {upstream: "http://WILD", dialect: openai, models: {"*": {rpm: 60_000}}}
   search:    {upstream: "http://MOCK", dialect: generic}
 limits:
   tenant:
@@ -156,6 +160,8 @@ func newSoak(t *testing.T) *soak {
 	s.inForce = []soakLimit{{tpm: soakMoves[0], from: time.Now()}}
 	s.reports = startGap(t, s.status)
 	s.control()
+	booting.Lock()
+	defer booting.Unlock()
 	s.boot()
 	s.push(soakMoves[0], "", true)
 	return s

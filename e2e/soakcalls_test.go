@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strconv"
 	"time"
 )
@@ -31,6 +32,7 @@ type soakCall struct {
 	provokes          bool // the provider is told to fail, so 5xx is its
 	honest            bool // the usage in the answer is what was used
 	problem           string
+	reservation       string
 }
 
 // A plan is a request that is going to be made.
@@ -49,9 +51,15 @@ type plan struct {
 func (s *soak) caller(r *rand.Rand, i int, end time.Time) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
 	defer client.CloseIdleConnections()
+	ticket := "" // of a fan-out, whose branches come next or never
 	for time.Now().Before(end) {
 		p := s.plan(r, i)
-		s.make(client, p)
+		if ticket != "" && p.tenant == "ledger-1" {
+			p.headers["x-weir-reservation"] = ticket
+		}
+		if s.make(client, p); p.reservation != "" {
+			ticket = p.reservation
+		}
 		s.mu.Lock()
 		s.done = append(s.done, *p.soakCall)
 		s.mu.Unlock()
@@ -106,13 +114,13 @@ func (s *soak) vary(p *plan) {
 		p.kind, p.pause = "slow reader", time.Duration(1+r.IntN(20))*time.Millisecond
 		p.headers["x-mock-body-bytes"] = strconv.Itoa(r.IntN(3 << 20))
 	case 4:
-		p.kind, p.body, p.tenant = "huge", append(bytes.Repeat([]byte(" "), r.IntN(5<<20)), p.body...), "ledger-0"
+		p.kind, p.body, p.tenant = "huge", append(p.body, bytes.Repeat([]byte(" "), r.IntN(5<<20))...), "ledger-0"
 		p.trickle = r.IntN(4) == 0
 	case 5, 6:
 		p.kind, p.body, p.honest = "hostile", mutate(r, p.body), false
 	case 7:
-		p.kind, p.path, p.honest, p.provokes = "wild", "/wild/v1/chat/completions", false, true
-		p.tenant = "crowd"
+		p.kind, p.honest, p.provokes, p.tenant = "wild", false, true, "crowd"
+		p.path = []string{"/wild", "/feral"}[r.IntN(2)] + "/v1/chat/completions"
 	case 8:
 		p.kind, p.provokes, p.honest = "failing", true, false
 		p.headers["x-mock-status"] = []string{"400", "404", "500", "503"}[r.IntN(4)] // 429 would close the pool: see storm
@@ -128,8 +136,8 @@ func (s *soak) vary(p *plan) {
 		p.headers["x-tree"] = fmt.Sprint("tree-", r.Uint64())
 	case 12:
 		p.kind, p.path, p.honest = "endpoint", "/.weir/reserve", false
-		p.body = fmt.Appendf(nil, `{"branches":%d,"model":"gpt-4o","input_tokens":10,"max_tokens":20,"tools":{"search":%d}}`, 1+r.IntN(5), r.IntN(3))
-		if r.IntN(2) == 0 {
+		p.body = fmt.Appendf(nil, `{"provider":"openai","branches":%d,"model":"gpt-4o","input_tokens":10,"max_tokens":20,"tools":{"search":%d}}`, 1+r.IntN(5), r.IntN(3))
+		if p.tenant = "ledger-1"; r.IntN(3) == 0 {
 			p.body = mutate(r, p.body)
 		}
 	case 13:
@@ -147,10 +155,10 @@ func (s *soak) vary(p *plan) {
 		p.kind, p.path, p.provokes, p.honest = "storm", "/stormy/v1/chat/completions", true, false
 		p.headers["x-mock-status"], p.headers["x-mock-retry-after"] = []string{"429", "429", "503", "529"}[r.IntN(4)], []string{"0", "1", "2", "x", "0.1"}[r.IntN(5)]
 	}
-	if p.leave > 0 || p.pause > 0 {
-		p.honest = p.honest && p.leave == 0
-	}
+	p.honest = p.honest && p.leave == 0
 }
+
+var reservationID = regexp.MustCompile(`^{"reservation":"([0-9a-f]{32})"`)
 
 // pieces is a body that comes in pieces.
 type pieces struct{ p *plan }
@@ -214,6 +222,9 @@ func (p *plan) readAll(resp *http.Response) error {
 		if err == io.EOF {
 			if resp.StatusCode >= 500 {
 				p.problem = string(first)
+			}
+			if m := reservationID.FindSubmatch(first); m != nil {
+				p.reservation = string(m[1])
 			}
 			return nil
 		}
