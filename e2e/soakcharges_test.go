@@ -29,15 +29,18 @@ func (s *soak) left(tenant string) int64 {
 	return n
 }
 
-// want is what a call should be charged, where that is known to the token.
-func (c *soakCall) want(used int64) (tokens int64, sure bool) {
+// want is what a call should be charged, where that is known: to the token, but for an answer whose usage is no use and that is
+// no stream, of which weir guesses the output by the length.
+func (c *soakCall) want(used int64) (least, most int64, sure bool) {
 	switch {
 	case !c.whole || c.kind == "wild":
-		return 0, false
-	case c.status == http.StatusOK:
-		return used, c.honest || c.kind == "lying" // whose answer is counted
+		return 0, 0, false
+	case c.status != http.StatusOK:
+		return 0, 0, true
+	case c.kind == "lying plain":
+		return used, used*3/2 + 60, true
 	}
-	return 0, true
+	return used, used, c.honest || c.kind == "lying stream"
 }
 
 // charges compares, call by call, what weir has charged with what the provider has given, and the sum with what is left.
@@ -66,18 +69,18 @@ func (s *soak) charges(left map[string]int64) {
 		for _, e := range given[c.tag] {
 			used += e.Input + e.Output
 		}
-		want, sure := c.want(used)
+		least, most, sure := c.want(used)
 		if !sure {
 			continue
 		}
-		if exact++; charged[c.tag] == want {
+		if exact++; charged[c.tag] >= least && charged[c.tag] <= most {
 			continue
 		}
 		if bad++; bad < 20 {
-			s.t.Errorf("%s call of %s: weir has charged %d, it should be %d: %+v", c.kind, c.tag, charged[c.tag], want, given[c.tag])
+			s.t.Errorf("%s call of %s: weir has charged %d, it should be %d to %d: %+v", c.kind, c.tag, charged[c.tag], least, most, given[c.tag])
 		}
 	}
-	s.t.Logf("%d calls were charged to the token", exact)
+	s.t.Logf("%d calls were charged what they should", exact)
 	for tenant, n := range left {
 		if want := 1_000_000_000 - sums[tenant]; n != want {
 			s.t.Errorf("%s: %d are left, by the log it is %d", tenant, n, want)

@@ -68,7 +68,7 @@ func (s *soak) vary(p *plan) {
 		p.kind, p.provokes, p.honest = "cut", true, false
 		p.headers["x-mock-cut"] = []string{"headers", "middle"}[r.IntN(2)]
 	case 10:
-		p.kind, p.honest = "lying", false
+		p.kind, p.honest = "lying "+p.kind, false
 		p.headers["x-mock-usage"] = []string{"none", "null", "zero", "negative", "huge"}[r.IntN(5)]
 	case 11:
 		p.tenant = fmt.Sprint("once-", r.Uint64())
