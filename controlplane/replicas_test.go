@@ -216,7 +216,6 @@ fleet: {lease: 2s, max_envoys: 4}
 // A replicaRig is replicas, Envoys whose streams and reports go to any of them, and what all Envoys have spent.
 type replicaRig struct {
 	t          *testing.T
-	redis      *storetest.Server
 	replicas   []*replica
 	xds, posts *balancer
 	window     time.Duration

@@ -82,7 +82,7 @@ func TestKeeperIsFenced(t *testing.T) {
 			lead := func(who string) keeper {
 				term, err := s.Lead(t.Context(), leads, who, time.Minute)
 				must(t, err)
-				return keeper{t.Context(), s, func() store.Term { return term }}
+				return keeper{t.Context(), s, func() store.Term { return term }, false}
 			}
 			first := lead("first")
 			must(t, first.Save([]fleet.Record{{Key: "stock/\x00a", Value: []byte("1")}, {Key: "seats/b", Value: []byte("2")}}))
@@ -101,5 +101,21 @@ func TestKeeperIsFenced(t *testing.T) {
 				t.Errorf("got %q, %v", got, whole)
 			}
 		})
+	}
+}
+
+// Who says that nobody holds anything of an empty store is believed once.
+func TestFreshStoreIsFirstOnce(t *testing.T) {
+	s, err := store.Open(storetest.Redis(t).URL())
+	must(t, err)
+	defer s.Close()
+	for i := range 2 {
+		term, err := s.Lead(t.Context(), "fleet", "one", time.Minute)
+		must(t, err)
+		k := keeper{t.Context(), s, func() store.Term { return term }, true}
+		if _, first, err := k.NextEpoch(); err != nil || first != (i == 0) {
+			t.Errorf("start %d: first %v, %v", i, first, err)
+		}
+		must(t, s.Resign(t.Context(), term))
 	}
 }

@@ -165,7 +165,7 @@ func (p *plane) take(id byte, tenant string, tokens int64) (int, central.Answer)
 }
 
 func (p *plane) settle(id byte, node string, tokens int64) int {
-	m := central.Settle{ID: central.ID{id}, Node: node, Cost: policy.Cost{Requests: 1, Input: tokens}}
+	m := central.Settles{Node: node, Calls: []central.Settle{{ID: central.ID{id}, Cost: policy.Cost{Requests: 1, Input: tokens}}}}
 	code, _ := p.ask("POST", central.SettlePath, nodeToken, m.Append(nil))
 	return code
 }

@@ -105,7 +105,7 @@ func (s *split) startIdle(idle time.Duration) {
 		s.t.Fatal("no idle timeout of ten minutes in what weir bootstrap prints")
 	}
 	log := new(output)
-	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: short, Concurrency: 2, Log: log, StartTimeout: time.Minute})
+	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: short, Concurrency: 2, Log: log, StartTimeout: startTimeout})
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, tail(log.String(), 3000))
 	}

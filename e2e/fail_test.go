@@ -89,7 +89,7 @@ func (s *split) startEnvoy(form string, edits ...func(string) string) *output {
 	}
 	log := new(output)
 	p, err := envoy.Run(context.Background(), envoy.Options{
-		Bootstrap: []byte(bootstrap), Concurrency: 2, Log: log, StartTimeout: time.Minute,
+		Bootstrap: []byte(bootstrap), Concurrency: 2, Log: log, StartTimeout: startTimeout,
 	})
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, tail(log.String(), 3000))

@@ -66,7 +66,7 @@ func (f *fleet) boot(e *fleetEnvoy) {
 	log := new(output)
 	p, err := envoy.Run(context.Background(), envoy.Options{
 		Bootstrap:   []byte(run(f.t, "bootstrap", "--policy", f.policy, "--node", e.name, "--xds", e.xds, "--control", e.control, "--wasm", f.wasm)),
-		Concurrency: 2, Log: log, StartTimeout: 5 * time.Minute,
+		Concurrency: 2, Log: log, StartTimeout: startTimeout,
 	})
 	if err != nil {
 		f.t.Errorf("%v\n%s", err, tail(log.String(), 3000))

@@ -22,6 +22,8 @@ import (
 const (
 	binary   = "../bin/weir"
 	trapWasm = "../build/weir-trap.wasm"
+
+	startTimeout = 3 * time.Minute // of an Envoy that compiles the filter, with others that do
 )
 
 func TestMain(m *testing.M) {
@@ -123,7 +125,7 @@ func (p *process) kill() {
 func (p *process) find(pattern string) string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.After(90 * time.Second); ; {
+	for deadline := time.After(startTimeout); ; {
 		select {
 		case line := <-p.lines:
 			if m := re.FindStringSubmatch(line); m != nil {

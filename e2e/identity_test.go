@@ -173,7 +173,7 @@ func TestIdentityInEnvoy(t *testing.T) {
 	config := strings.NewReplacer("DIR", dir, "JWKS", jwks(t, idp), "POLICY", strings.Join(strings.Fields(identityPolicy), " "),
 		"WASM", strings.TrimSpace(run(t, "wasm", "--dir", dir)), "HOST", host, "PORT", port).Replace(identityEnvoy)
 	log := new(output)
-	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: []byte(config), Concurrency: 2, Log: log, StartTimeout: time.Minute})
+	p, err := envoy.Run(context.Background(), envoy.Options{Bootstrap: []byte(config), Concurrency: 2, Log: log, StartTimeout: startTimeout})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, tail(log.String(), 3000))
 	}

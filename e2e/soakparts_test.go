@@ -54,7 +54,7 @@ func (s *soak) boot() {
 		s.t.Fatal("the bootstrap has changed")
 	}
 	s.log = new(output)
-	s.envoy, err = envoy.Run(context.Background(), envoy.Options{Path: script, Bootstrap: []byte(with), Concurrency: 2, Log: s.log, StartTimeout: 5 * time.Minute})
+	s.envoy, err = envoy.Run(context.Background(), envoy.Options{Path: script, Bootstrap: []byte(with), Concurrency: 2, Log: s.log, StartTimeout: startTimeout})
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, tail(s.log.String(), 3000))
 	}

@@ -32,6 +32,7 @@ type BootstrapOptions struct {
 	CAFile   string // of trusted certificates, as this Envoy sees it; default: the control plane's
 	Form     string // ads (default): everything comes from the control plane
 	Admin    string // host:port; default 127.0.0.1:0
+	Metrics  string // host:port where others may read metrics and readiness; default: nowhere
 	Access   Access
 }
 
@@ -71,6 +72,11 @@ func bootstrap(o BootstrapOptions) (*bootstrapv3.Bootstrap, error) {
 		return nil, err
 	}
 	b.StaticResources.Clusters = append(b.StaticResources.Clusters, xds, control)
+	if o.Metrics != "" {
+		if err := addMetrics(b, o.Metrics); err != nil {
+			return nil, err
+		}
+	}
 	return b, b.ValidateAll()
 }
 

@@ -60,19 +60,37 @@ func TestBootstrapAccess(t *testing.T) {
 	}
 }
 
+// Metrics and readiness for others, and nothing else of the admin interface.
+func TestBootstrapMetrics(t *testing.T) {
+	o := BootstrapOptions{NodeID: "n", XDSAddr: "127.0.0.1:18000", WasmPath: "/weir-0123abcd.wasm", Admin: "127.0.0.1:9901", Metrics: "0.0.0.0:9902"}
+	b, err := bootstrap(o)
+	must(t, err)
+	l := b.StaticResources.Listeners
+	if len(l) != 1 || l[0].Address.GetSocketAddress().GetPortValue() != 9902 {
+		t.Fatalf("listeners: %v", l)
+	}
+	out, err := Bootstrap(o)
+	must(t, err)
+	if n := strings.Count(string(out), "cluster: weir_admin"); n != len(readable) {
+		t.Errorf("%d routes to the admin interface:\n%s", n, out)
+	}
+}
+
 func TestBootstrapErrors(t *testing.T) {
 	good := BootstrapOptions{NodeID: "n", XDSAddr: "127.0.0.1:18000", WasmPath: "/weir-0123abcd.wasm"}
 	if _, err := Bootstrap(good); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*BootstrapOptions){
-		"node id":                 func(o *BootstrapOptions) { o.NodeID = "" },
-		"path of the filter":      func(o *BootstrapOptions) { o.WasmPath = "" },
-		"is no host:port":         func(o *BootstrapOptions) { o.XDSAddr = "localhost" },
-		"write host:port":         func(o *BootstrapOptions) { o.XDSAddr = ":18000" },
-		"has no port number":      func(o *BootstrapOptions) { o.XDSAddr = "localhost:http" },
-		"admin: \"x\" is no host": func(o *BootstrapOptions) { o.Admin = "x" },
-		"unknown form \"other\"":  func(o *BootstrapOptions) { o.Form = "other" },
+		"node id":                   func(o *BootstrapOptions) { o.NodeID = "" },
+		"path of the filter":        func(o *BootstrapOptions) { o.WasmPath = "" },
+		"is no host:port":           func(o *BootstrapOptions) { o.XDSAddr = "localhost" },
+		"write host:port":           func(o *BootstrapOptions) { o.XDSAddr = ":18000" },
+		"has no port number":        func(o *BootstrapOptions) { o.XDSAddr = "localhost:http" },
+		"admin: \"x\" is no host":   func(o *BootstrapOptions) { o.Admin = "x" },
+		"metrics: \"x\" is no host": func(o *BootstrapOptions) { o.Metrics, o.Admin = "x", "127.0.0.1:9901" },
+		"needs a port that is":      func(o *BootstrapOptions) { o.Metrics = "127.0.0.1:9902" },
+		"unknown form \"other\"":    func(o *BootstrapOptions) { o.Form = "other" },
 	} {
 		o := good
 		change(&o)

@@ -16,35 +16,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	"github.com/weirproxy/weir/policy/fleet"
 )
 
 // XDSClusterName is the cluster by which an Envoy reaches the control plane.
 const XDSClusterName = "weir_xds"
-
-// DefaultControl is where weir serve takes reports if nothing else is said.
-const DefaultControl = "127.0.0.1:10080"
-
-// ControlCluster is the cluster by which the filter reports, to the control plane's status address at host:port.
-func ControlCluster(addr string, access Access) (*clusterv3.Cluster, error) {
-	a, err := Address(addr)
-	if err != nil {
-		return nil, fmt.Errorf("control plane: %w", err)
-	}
-	if a.GetSocketAddress().Address == "" || a.GetSocketAddress().GetPortValue() == 0 {
-		return nil, errors.New("control plane: write host:port, such as " + DefaultControl)
-	}
-	c := &clusterv3.Cluster{
-		Name:           fleet.ControlCluster,
-		ConnectTimeout: durationpb.New(time.Second), // a report that is a second late is of no use
-		LoadAssignment: Endpoint(fleet.ControlCluster, a),
-	}
-	if err := Discover(c, false); err != nil {
-		return nil, err
-	}
-	return c, access.Secure(c, a.GetSocketAddress().Address)
-}
 
 // HTTPProtocolOptions is the key of a cluster's protocol options.
 const HTTPProtocolOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"

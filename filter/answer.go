@@ -104,7 +104,8 @@ func (s *Stream) ResponseTrailers() (a Action) {
 // Done takes the end of the stream, whatever it was. It is the last callback: the stream must not be used any more.
 func (s *Stream) Done() {
 	defer s.vm.guard("done")
-	s.leave() // who waits and goes is never sent
+	s.abandon() // who waits and goes is never sent
+	s.leave()
 	s.dropTicket()
 	s.settle(false)
 	s.writeLog()
@@ -124,7 +125,9 @@ func (s *Stream) settle(complete bool) {
 	s.logged.charged = s.charge(complete)
 	s.heed()
 	s.noteAnswer(s.heard)
-	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, s.logged.charged)
+	now := s.vm.host.Now()
+	s.vm.ledger.Settle(now, &s.reservation, s.logged.charged)
+	s.endTake(now, s.logged.charged)
 }
 
 // charge is what the call counts as. If it fails, the call counts as reserved: what it holds is given back in any case.

@@ -53,14 +53,15 @@ func (s *Stream) dropTicket() {
 // An Attempt is one of the times that Envoy sends a request.
 type Attempt struct {
 	vm     *VM
+	id     uint32  // the host's
 	stream *Stream // nil: weir knows nothing of it
 }
 
 // Attempts says whether the plugin is one that counts attempts.
 func (p *Plugin) Attempts() bool { return p.policy == nil }
 
-// NewAttempt begins an attempt.
-func (p *Plugin) NewAttempt() *Attempt { return &Attempt{vm: p.vm} }
+// NewAttempt begins an attempt, which the host knows by its id.
+func (p *Plugin) NewAttempt(id uint32) *Attempt { return &Attempt{vm: p.vm, id: id} }
 
 // RequestHeaders lets the attempt go, if it is the first, or if it is admitted as any request is.
 func (a *Attempt) RequestHeaders() (action Action) {
@@ -83,7 +84,15 @@ func (a *Attempt) RequestHeaders() (action Action) {
 	if a.stream.attempts.n++; a.stream.attempts.n == 1 {
 		return Continue
 	}
-	return a.stream.again()
+	return a.stream.again(a)
+}
+
+// RequestBody takes a piece of the body, or the trailers, which wait with their headers.
+func (a *Attempt) RequestBody() Action {
+	if s := a.stream; s != nil && s.phase == waiting {
+		return HoldBack
+	}
+	return Continue
 }
 
 // orphan takes an attempt whose stream is gone with its VM. The first one was admitted; another nobody can charge.
@@ -140,36 +149,56 @@ const (
 
 // again is for an attempt after the first. The one before counts as what has become of it, and this one as any other request: it
 // takes the same from the same buckets, and a retry from the tree's.
-func (s *Stream) again() (a Action) {
+func (s *Stream) again(attempt *Attempt) (a Action) {
 	defer s.guardRequest("again", &a)
-	if s.phase != sent {
+	w := waiter{path: *s.reservation.Path(), cost: s.reservation.Cost}
+	if s.take != nil {
+		w = *s.take.w
+	}
+	switch {
+	case s.phase == sent:
+		s.endAttempt()
+	case s.take != nil && s.take.w.attempt != nil: // that one has gone while it was asked for
+		s.abandon()
+	default:
 		return Continue
 	}
 	s.phase = reading // what fails from here on is refused
-	now, cost, path := s.vm.host.Now(), s.reservation.Cost, *s.reservation.Path()
+	if s.plugin.policy.Uses(policy.TierTree) {
+		w.cost.Retries = 1
+	}
+	s.logged.attempt = max(s.logged.attempt, 1) + 1
+	s.meetGate(&w.path)
+	now := s.vm.host.Now()
+	d := s.vm.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
+	s.noteShadow(&d)
+	if d.Verdict == policy.Deny {
+		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
+	}
+	if len(w.path.Central) > 0 {
+		w.attempt = attempt
+		return min(s.proceed(now, &w), Pause)
+	}
+	s.phase = sent
+	s.vm.countRetry()
+	s.vm.countAdmitted()
+	return Continue
+}
+
+// endAttempt makes the attempt before count as what has become of it.
+func (s *Stream) endAttempt() {
+	s.phase = reading // what fails from here on is refused
+	now := s.vm.host.Now()
 	if s.status = s.attempts.status; s.status == 0 {
 		s.status = 503 // it came to nothing before there was an answer
 	}
-	at := s.reservation.At()
-	s.vm.ledger.Settle(now, &s.reservation, s.charge(false)) // first: what fails from here on gives back no more
+	at, charged := s.reservation.At(), s.charge(false)
+	s.vm.ledger.Settle(now, &s.reservation, charged) // first: what fails from here on gives back no more
+	s.endTake(now, charged)
 	if v := s.attempts.verdict; s.pool != nil && v.Class != feedback.OK {
 		s.vm.countRefusal(v.Class)
 		v.Told = false // it is closed for that already
 		s.pool.refused(s.vm, now, at, v, true)
 	}
 	s.status, s.attempts.status, s.attempts.verdict = 0, 0, feedback.Verdict{}
-	if s.plugin.policy.Uses(policy.TierTree) {
-		cost.Retries = 1
-	}
-	s.logged.attempt = max(s.logged.attempt, 1) + 1
-	s.meetGate(&path)
-	d := s.vm.ledger.Reserve(now, &path, cost, &s.reservation)
-	s.noteShadow(&d)
-	if d.Verdict == policy.Deny {
-		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
-	}
-	s.phase = sent
-	s.vm.countRetry()
-	s.vm.countAdmitted()
-	return Continue
 }

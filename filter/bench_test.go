@@ -96,7 +96,7 @@ func usual(tb testing.TB, kb int) (*stillHost, func()) {
 		if s.RequestBody(len(h.body), true) != filter.Continue {
 			tb.Fatal("the request was not admitted")
 		}
-		a := attempts.NewAttempt()
+		a := attempts.NewAttempt(2)
 		a.RequestHeaders()
 		a.ResponseHeaders()
 		s.ResponseHeaders(false)

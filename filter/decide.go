@@ -96,7 +96,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && len(path.Central) == 0 && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)
@@ -108,8 +108,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	s.explain(now, &path, &q, &cost)
 	s.tellWatch(&ask, model, &path, &q, &cost)
 	if s.branch && s.join(now, &ask, &path, cost) {
-		s.vm.countAdmitted()
-		return s.send(q)
+		return s.goes(now, &path, model, &q, &caller)
 	}
 	if others {
 		return s.stand(now, model, s.waits(path, cost, q, caller))
@@ -126,8 +125,16 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		s.offer(now, &path, &cost, true)
 		return s.deny(&d.Refusal, &caller)
 	}
+	return s.goes(now, &path, model, &q, &caller)
+}
+
+// goes lets a request go that the limits held here admit, if the central ones do, too.
+func (s *Stream) goes(now int64, path *policy.Path, m *policy.Model, q *dialect.Request, c *policy.Caller) Action {
+	if len(path.Central) > 0 {
+		return s.goOn(now, &waiter{path: *path, request: *q, caller: *c, model: m})
+	}
 	s.vm.countAdmitted()
-	return s.send(q)
+	return s.send(*q)
 }
 
 // heedPath puts what the path says in place of what the body says.

@@ -91,13 +91,9 @@ func (s *Stream) redirect(as policy.Verdict, why *policy.Refusal, c *policy.Call
 		if s.body != nil {
 			body = s.body
 		}
-		if q, ok := s.reserveAnew(body, c); ok {
-			s.vm.countDecision(as, metricRequests, why)
-			s.logged.refusal = *why
-			if s.model != "" {
-				s.logged.model = s.model
-			}
-			return s.send(q), true
+		if w, ok := s.reserveAnew(body, c); ok {
+			w.as, w.why = as, *why
+			return s.goOn(s.vm.host.Now(), w), true
 		}
 	}
 	*s = was

@@ -62,12 +62,13 @@ func (s *Stream) setProvider(to *policy.Provider, c *policy.Caller) bool {
 }
 
 // reserveAnew estimates and reserves what goes elsewhere. It passes nobody who waits there.
-func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, ok bool) {
+func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (w *waiter, ok bool) {
 	p := s.plugin.policy
+	var q dialect.Request
 	if s.call.API.Metered() {
 		r := &s.vm.reader
 		if _, ok = r.Open(s.call.API, body, s.family); !ok {
-			return q, false
+			return nil, false
 		}
 		q = r.Count()
 	}
@@ -77,7 +78,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	model, _ := s.provider.Models.Lookup(q.Model)
 	now := s.vm.host.Now()
 	if s.others(now, model) {
-		return q, false
+		return nil, false
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), c)
@@ -88,5 +89,5 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (q dialect.Request, 
 	s.offered = false
 	d := s.vm.ledger.Reserve(now, &path, s.cost(&path, model, &q), &s.reservation)
 	s.noteShadow(&d)
-	return q, d.Verdict == policy.Admit
+	return &waiter{path: path, request: q, caller: *c, model: model}, d.Verdict == policy.Admit
 }

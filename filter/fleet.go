@@ -40,6 +40,8 @@ type offered struct {
 	answered int64 // by the provider
 	rejected int64 // of them, for this limit
 	sent     int64 // units
+
+	others [feedback.NumClasses]int64 // refusals of other kinds, of the first meter
 }
 
 // A lack is what a stream waits for, of what only the controller can give.
@@ -131,10 +133,14 @@ func (s *Stream) noteAnswer(v feedback.Verdict) {
 		return
 	}
 	o := s.vm.offers[bucketKey{policy.TierProvider, s.pool.step.Key}]
-	if o == nil || s.status >= 400 && v.Class != feedback.Congestion {
+	if o == nil || len(o.meters) == 0 {
 		return
 	}
 	o.changed = true
+	if s.status >= 400 && v.Class != feedback.Congestion {
+		o.meters[0].others[v.Class]++
+		return
+	}
 	for k := range o.meters {
 		m, unit := &o.meters[k], o.step.Limit.Meters[k].Dimension.Unit()
 		m.answered++
@@ -228,7 +234,7 @@ type offerHeader struct {
 }
 
 const (
-	offerLayout = 0x77660001 // changes with every change of the structs
+	offerLayout = 0x77660002 // changes with every change of the structs
 	offerName   = "fo"
 	maxNews     = 128 << 10
 	newsTries   = 16

@@ -91,6 +91,9 @@ func (s *Stream) learn(u dialect.Usage) {
 	if l.counted > 0 && actual > 0 {
 		s.vm.learner.LearnInputOf(now, l.input.own, l.input.all, l.counted, actual, s.request.Family.Exact())
 		s.vm.countError(l.how, l.used, actual)
+		if s.plugin.policy.Shared {
+			s.vm.meetModel(l.input.all)
+		}
 	}
 	if l.output.all != 0 {
 		s.vm.learner.LearnOutputOf(now, l.output.own, l.output.all, u.Produced())

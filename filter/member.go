@@ -30,6 +30,7 @@ type member struct {
 	counted int64   // when posts was brought up to date
 	open    bool    // a post is under way
 	heard   int64   // when the controller last took one
+	taught  int64   // when it was told what has been learned
 	ack     bool
 	hello   bool
 	urgent  bool // somebody waits for what can be asked for

@@ -38,6 +38,7 @@ type quota struct {
 	refused      bool
 	seen         offered // since the last report
 	waiting      int64   // calls, as of the last look
+	queued       bool    // it was told that calls wait
 	want         int64   // units
 }
 
@@ -87,6 +88,9 @@ func (m *member) take(now int64, h *offerHeader, meters []offered) {
 		q.calls, q.units, q.refused = q.calls+h.calls, q.units+h.cost.In(q.unit), q.refused || h.refused
 		q.seen.denied, q.seen.sent = q.seen.denied+o.denied, q.seen.sent+o.sent
 		q.seen.answered, q.seen.rejected = q.seen.answered+o.answered, q.seen.rejected+o.rejected
+		for class, n := range o.others {
+			q.seen.others[class] += n
+		}
 		if o.waiting > 0 {
 			m.waits[waitKey{h.vm, q}] = wait{o.waiting, o.want, now + waitLasts}
 		} else {

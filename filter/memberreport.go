@@ -36,6 +36,9 @@ func (m *member) report(now int64) {
 			msg.Report = &r
 		}
 	}
+	if due {
+		m.lessons(now, &msg)
+	}
 	sent := map[string]offered{}
 	for name, q := range m.quotas {
 		m.tell(now, &msg, name, q)
@@ -44,7 +47,7 @@ func (m *member) report(now int64) {
 		}
 	}
 	m.urgent = false
-	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen) > 0 {
+	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned) > 0 {
 		m.send(now, &msg, sent)
 	}
 }
@@ -58,11 +61,18 @@ func (m *member) mayPost(now int64, due bool) bool {
 
 // tell adds to a message what there is to say of a quota.
 func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota) {
-	if q.seen != (offered{}) || q.waiting > 0 {
-		msg.Seen = append(msg.Seen, fleet.Seen{
+	if q.seen != (offered{}) || q.waiting > 0 || q.queued {
+		seen := fleet.Seen{
 			Key: name, Epoch: m.vm.epochs[name], Denied: q.seen.denied, Queued: q.waiting, Sent: q.seen.sent,
 			Answered: q.seen.answered, Rejected: q.seen.rejected,
-		})
+		}
+		for class, n := range q.seen.others {
+			if n > 0 {
+				seen.Others = append(seen.Others, fleet.Refused{Class: uint8(class), Calls: n})
+			}
+		}
+		msg.Seen = append(msg.Seen, seen)
+		q.queued = q.waiting > 0
 	}
 	if q.credit != nil {
 		have := int64(0)
@@ -122,6 +132,9 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 			if q := m.quotas[name]; q != nil {
 				q.seen.denied, q.seen.sent = q.seen.denied+was.denied, q.seen.sent+was.sent
 				q.seen.answered, q.seen.rejected = q.seen.answered+was.answered, q.seen.rejected+was.rejected
+				for class, n := range was.others {
+					q.seen.others[class] += n
+				}
 			}
 		}
 		return

@@ -3,6 +3,8 @@
 package filter
 
 import (
+	"math"
+
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
@@ -11,16 +13,20 @@ import (
 // rates are in force.
 func (v *VM) TakeShares(document []byte) error {
 	defer v.guard("shares")
-	doc, err := fleet.DecodeToNode(document)
+	rates, err := fleet.DecodeRates(document)
 	if err != nil {
 		return err
 	}
 	now := v.host.Now()
 	v.eager = now + eagerFor // those that wait have their turn soon
-	v.takeRates(doc.Rates)
+	v.takeRates(rates)
 	m := v.member
-	if m == nil || now >= m.state.expires || doc.Shares.Incarnation != m.state.incarnation {
+	if m == nil || now >= m.state.expires {
 		return nil
+	}
+	doc, err := fleet.DecodeToNode(document)
+	if err != nil || doc.Shares.Incarnation != m.state.incarnation {
+		return err
 	}
 	m.ack = m.node.Take(now, doc.Shares) || m.ack
 	for i := range doc.Shares.Grants {
@@ -63,22 +69,21 @@ func (m *member) takeLent(now int64, l *fleet.Lent) {
 		m.lend(now, q, 0)
 	}
 	m.lookAtCredit(now, q)
-	units, first := q.credit.Take(now, l), false
+	units := q.credit.Take(now, l)
 	if units == 0 && q.lent {
 		return
 	}
-	q.lent = true
-	until := q.credit.End()
+	until, taken := q.credit.End(), q.taken
 	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
-		if first = !sm.Lent(); !first && units == 0 {
-			return false
+		if taken = q.taken; !q.lent { // what another member has left nobody knows the end of
+			sm.Recall(math.MaxInt64)
 		}
-		sm.Lend(units, until)
+		if sm.Lend(units, until) || !q.lent {
+			taken = sm.Used()
+		}
 		return true
 	})
-	if first {
-		q.taken = 0
-	}
+	q.lent, q.taken = true, taken
 }
 
 // dryFor is how long it is believed that a stock has no more to give, before it is asked again.

@@ -30,6 +30,8 @@ type metrics struct {
 	repeats  *Metric
 	queued   map[waitOf]*Metric // bound: -1
 	reports  [2]*Metric         // that were taken, or failed
+	takes    [len(takeResults)]*Metric
+	settles  [len(settleResults)]*Metric
 }
 
 // flush tells the host what was counted.
@@ -59,6 +61,8 @@ const (
 	metricRepeats  = "weir_repeated_requests_total" // none
 	metricReports  = "weir_reports_total"           // result
 	metricFanouts  = "weir_fanouts_total"           // decision, reason, tier, dimension
+	metricTakes    = "weir_central_takes_total"     // result
+	metricSettles  = "weir_central_settles_total"   // result
 	metricBranches = "weir_branches_total"          // source
 	metricShadow   = "weir_shadow_denials_total"    // decision, reason, tier, dimension
 	metricCharges  = "weir_charges_total"           // source
@@ -162,6 +166,29 @@ func (v *VM) countReport(status int) {
 	} else {
 		v.count(&v.metrics.reports[1], metricReports, "result", "failed")
 	}
+}
+
+// What becomes of what the control plane is asked for.
+const (
+	takeAdmitted = iota
+	takeRefused
+	takeFailed // nobody has answered
+	takeFloor  // the floor has admitted it
+
+	settleTaken = 0
+	settleLost  = 1
+)
+
+var (
+	takeResults   = [...]string{"admitted", "refused", "failed", "floor"}
+	settleResults = [...]string{"taken", "lost"}
+)
+
+func (v *VM) countTake(r int) { v.count(&v.metrics.takes[r], metricTakes, "result", takeResults[r]) }
+
+func (v *VM) countSettles(r, n int) {
+	v.count(&v.metrics.settles[r], metricSettles, "result", settleResults[r])
+	v.metrics.settles[r].pending += int64(n) - 1
 }
 
 // newMetric is not inlined: it would be in all that counts, and runs once for each metric.

@@ -18,9 +18,13 @@ func (p *Plugin) split(provider *policy.Provider) {
 		p.parts = map[*policy.Model][]policy.Part{}
 	}
 	for _, m := range provider.Models.Values() {
-		if m.Limit.Mode == policy.Enforce {
+		limit := m.Limit
+		if c := limit.Central(); c != nil {
+			limit = c
+		}
+		if limit.Mode == policy.Enforce {
 			name := binary.LittleEndian.AppendUint64([]byte{'P'}, uint64(m.Key()))
-			p.parts[m] = queue.NewParts(p.vm.host, string(name), m.Limit, p.policy.Classes)
+			p.parts[m] = queue.NewParts(p.vm.host, string(name), limit, p.policy.Classes)
 		}
 	}
 }

@@ -73,6 +73,7 @@ func (s *Stream) fail() (a Action) {
 			a = Pause // the host itself fails: the stream ends by its idle timeout
 		}
 	}()
+	s.abandon()
 	s.leave()
 	switch s.phase {
 	case refused:

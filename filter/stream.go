@@ -63,6 +63,7 @@ type Stream struct {
 	class      policy.Class
 	classIndex int
 	waiter     *waiter // while it waits
+	take       *take   // what it asks the control plane for, or has from it
 	queued     int64   // ns that it waited, if that is to be said
 	why        string  // what it met, likewise
 
@@ -125,7 +126,7 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 		s.vm.countDenied(metricShadow, &policy.Refusal{Reason: reason})
 	}
 	if end || !s.call.API.Metered() {
-		return s.decide(dialect.Request{}, nil)
+		return min(s.decide(dialect.Request{}, nil), Pause)
 	}
 	return Pause
 }
@@ -148,16 +149,16 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 func (s *Stream) RequestTrailers() (a Action) {
 	defer s.guardRequest("request_trailers", &a)
 	if s.phase != reading {
-		return s.held()
+		return min(s.held(), Pause)
 	}
-	return s.decideBody(true)
+	return min(s.decideBody(true), Pause)
 }
 
 // held is what becomes of a body that goes on coming after the decision. Of one that was not complete then no more comes while
 // it waits than Envoy buffers anyway.
 func (s *Stream) held() Action {
 	switch {
-	case s.phase == waiting && s.partial:
+	case s.phase == waiting && (s.partial || s.take != nil && !s.call.API.Metered()):
 		return HoldBack
 	case s.phase == refused, s.phase == waiting:
 		return Pause

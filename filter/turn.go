@@ -22,6 +22,7 @@ func (l *line) turn(now int64) {
 func (v *VM) turns(now int64, p *Plugin) {
 	v.turning, v.effective = nil, 0
 	v.answerLate()
+	v.lateTakes(now)
 	next := int64(queue.Never)
 	for _, other := range v.plugins {
 		for _, l := range other.lines {
@@ -96,6 +97,9 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 		l.last, l.stop = w.refusal, w.refusal
 		return queue.Stop(m.expires)
 	}
+	if a, wait := l.awaits(w, e, now); wait {
+		return a
+	}
 	s.meetGate(&w.path)
 	d := v.ledger.Reserve(now, &w.path, w.cost, &s.reservation)
 	lacks := w.lack(now, v)
@@ -104,6 +108,10 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 		w.waited(now - e.Arrived)
 		v.answer(s, func() { s.deny(&d.Refusal, &w.caller) })
 		return queue.Sent() // it is not there any more
+	}
+	if d.Verdict == policy.Admit && len(w.path.Central) > 0 {
+		s.noteShadow(&d)
+		return l.ask(w, e, now)
 	}
 	if d.Verdict == policy.Admit {
 		v.enter(s.id)
@@ -126,11 +134,17 @@ func (l *line) try(w *waiter, e *queue.Entry) queue.Answer {
 	if lacks || d.Refusal.Dimension == policy.InFlight { // nobody knows when a call will end
 		until = now + int64(TickEvery)
 	}
-	switch t := d.Refusal.Tier; {
-	case t == policy.TierProvider && d.Part:
+	if d.Part && d.Refusal.Tier == policy.TierProvider {
 		return queue.SkipClass(until)
+	}
+	return l.behind(&d.Refusal, e, until)
+}
+
+// behind is who else waits until then, for what refuses an entry.
+func (l *line) behind(r *policy.Refusal, e *queue.Entry, until int64) queue.Answer {
+	switch t := r.Tier; {
 	case t == policy.TierProvider:
-		l.stop = d.Refusal
+		l.stop = *r
 		return queue.Stop(until)
 	case t == policy.TierTenant && e.Parent != 0:
 		return queue.SkipParent(until)
@@ -178,6 +192,7 @@ func (v *VM) answerLate() {
 
 func (l *line) timeout(w *waiter, e *queue.Entry) queue.Answer {
 	v := l.plugin.vm
+	w.stream.abandon()
 	delete(v.waiters, e.ID)
 	w.stream.waiter = nil
 	w.waited(l.now - e.Arrived)

@@ -42,6 +42,9 @@ type VM struct {
 	eager     int64                // until then ticks come soon
 	epochs    map[string]uint32    // of providers' rates, by quota
 	rates     uint64               // counts their changes
+	models    map[policy.Key]bool  // that something is learned of
+
+	centrals centrals
 
 	pools    map[policy.Key]*pool
 	gates    uint64             // changes to all pools that this worker knows of
@@ -58,9 +61,11 @@ func NewVM(h Host) *VM {
 		metrics: metrics{denied: map[decisionKey]*Metric{}, queued: map[waitOf]*Metric{}},
 		waiters: map[uint64]*waiter{},
 		offers:  map[bucketKey]*offer{},
+		models:  map[policy.Key]bool{},
 		pools:   map[policy.Key]*pool{},
 		tickets: map[uint64]*Stream{},
 	}
+	v.centrals.takes = map[*take]struct{}{}
 	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
 	return v
 }
@@ -79,6 +84,7 @@ func (v *VM) Tick(p *Plugin) {
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
 	v.tickMember(now, p)
+	v.payOwed(now)
 	v.turns(now, p)
 	v.room.renew(now)
 	if now-v.renewed >= policy.RenewEvery {

@@ -22,6 +22,7 @@ type line struct {
 	last   policy.Refusal // what the first of the line waits for
 	stop   policy.Refusal // what it waits for that all share
 	now    int64          // of the turn
+	asking int            // of those that wait the control plane is being asked for
 
 	model  *policy.Model
 	waits  string // where workers tell each other who waits; empty: nobody needs to know
@@ -50,6 +51,12 @@ type waiter struct {
 	queued  bool           // it counts as one that waits
 	lacks   []lack         // that only the fleet's controller can give
 	held    bool           // for nothing but that, if at all: its class does not wait
+
+	model   *policy.Model  // whose limits apply
+	until   int64          // ns: the control plane has said that it is of no use to ask before
+	as      policy.Verdict // where it goes, if not where it was meant to
+	why     policy.Refusal // why it does
+	attempt *Attempt       // that it is, if it is not the first
 }
 
 // line gives the line for a pool; create says whether to make it.
@@ -103,7 +110,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	if l == nil {
 		return s.deny(&w.refusal, &w.caller)
 	}
-	w.stream, w.line, w.asks = s, l, s.asksWhy()
+	w.stream, w.line, w.model, w.asks = s, l, model, s.asksWhy()
 	patience, expected := shareHold, int64(0)
 	w.held = class.OnLimit != policy.OnLimitQueue
 	if !w.held {
@@ -140,7 +147,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 		s.plugin.tickAt(l.wake)
 	}
 	v.turning = nil
-	if s.phase == waiting && w.held && len(w.lacks) == 0 {
+	if s.phase == waiting && w.held && len(w.lacks) == 0 && s.take == nil {
 		s.leave()
 	}
 	l.tell(now) // of those that stay
@@ -160,7 +167,7 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 // nobody that waits has a better right to that.
 func (s *Stream) tryWithoutPlace(now int64, w *waiter, owner, parent uint64) bool {
 	l, v := w.line, s.vm
-	if l.yields(now, s.classIndex, 0) != nil {
+	if now < w.until || l.yields(now, s.classIndex, 0) != nil {
 		return false
 	}
 	if !l.queue.MayPass(now, s.classIndex) {
@@ -176,8 +183,7 @@ func (s *Stream) tryWithoutPlace(now int64, w *waiter, owner, parent uint64) boo
 	if w.refusal = d.Refusal; d.Verdict != policy.Admit {
 		return false
 	}
-	v.countAdmitted()
-	s.send(w.request)
+	s.goOn(now, w)
 	return true
 }
 

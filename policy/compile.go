@@ -81,6 +81,7 @@ func (c *compiler) compile() *Policy {
 	c.substitutes(p)
 	if p.Shared = s.Fleet.Shares; p.Shared && len(c.problems) == 0 {
 		p.share()
+		p.centralize()
 	}
 	return p
 }

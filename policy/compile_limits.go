@@ -169,6 +169,9 @@ func (c *compiler) trees(specs map[string]*TreeSpec) map[string]*Limit {
 		m[name] = NewLimit(Enforce, int64(min(s.InFlight, MaxUnits)), meters...)
 		m[name].Scope = c.scope(path, "")
 		m[name].relieved, m[name].floor = relieved, s.Floor
+		if relieved && m[name].Scope == Central {
+			m[name].Scope = FleetWide // an Envoy must know by itself that the retries are spent
+		}
 		if s.Floor > Whole/2 {
 			c.add(Join(path, "floor"), "write 10%", "more than one half")
 		}

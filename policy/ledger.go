@@ -70,6 +70,9 @@ type Path struct {
 	Len    int
 	Shadow bool // no limit of it refuses
 	Part   Part // of the caller's class; nil: it has none
+
+	// Central are buckets that the control plane holds. Nothing of the ledger's is about them.
+	Central []Step
 }
 
 // maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is

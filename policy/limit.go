@@ -18,6 +18,9 @@ type Limit struct {
 	shared bool  // over a fleet, by shares
 	floor  Share // of a request tree, that each Envoy has while nobody grants anything
 
+	central      *Limit // as it is where the control plane holds it; nil: here
+	centralFloor *Limit // of such a one: what stands in for it
+
 	rolls bool // has meters whose windows begin and end by the clock
 }
 
@@ -70,12 +73,15 @@ func (l *Limit) meter(id uint64) int {
 
 // Scale gives the limit for a share of it, each dimension at least one unit.
 func (l *Limit) Scale(share Share) *Limit {
-	part := func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) }
+	return l.scale(func(n int64) int64 { return max(mulDivDown(n, int64(share), int64(Whole)), 1) })
+}
+
+func (l *Limit) scale(part func(int64) int64) *Limit {
 	var meters []Meter
 	for _, m := range l.Meters {
 		m.shape = m.shape.resize(part(m.rate.limit))
 		limit := m.shape.limit * m.shape.grain
-		m.rate = newRate(limit, m.rate.window, min(part(m.rate.burst), limit))
+		m.rate = newRate(limit, m.rate.window, min(max(part(m.rate.burst), 1), limit))
 		meters = append(meters, m)
 	}
 	inFlight := l.InFlight

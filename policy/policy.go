@@ -142,7 +142,7 @@ func (p *Policy) Uses(t Tier) bool {
 
 // Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
 func (p *Policy) Path(to *Path, m *Model, c *Caller) {
-	to.Len, to.Part = 0, nil
+	to.Len, to.Part, to.Central, to.Shadow = 0, nil, nil, p.Mode == Shadow
 	if p.Mode == Off {
 		return
 	}
@@ -213,10 +213,14 @@ func (p *Policy) add(to *Path, s Step) {
 	}
 	s.Space.Tier, s.Space.Slots = s.Tier, p.slots[s.Tier]
 	s.Since = p.Since
-	to.Add(s)
-	if p.Mode == Shadow {
-		to.Shadow = true
+	if s.Limit != nil && s.Limit.central != nil {
+		whole := s
+		whole.Limit = s.Limit.central
+		if to.Central = append(to.Central, whole); s.Tier != TierProvider {
+			return
+		}
 	}
+	to.Add(s) // a provider's has a gate in any case
 }
 
 // entry is the policy's entry for an environment: its own, or the one that all without share.
@@ -283,12 +287,16 @@ func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
 // smallest is the smallest limit of a path in a unit; forever if there is none.
 func (p *Path) smallest(u Unit) int64 {
 	least := int64(forever)
-	for i := range p.Len {
-		for _, m := range p.Steps[i].Limit.Meters {
-			if m.Dimension.Unit() == u {
-				least = min(least, m.Limit())
+	of := func(steps []Step) {
+		for i := range steps {
+			for _, m := range steps[i].Limit.Meters {
+				if m.Dimension.Unit() == u {
+					least = min(least, m.Limit())
+				}
 			}
 		}
 	}
+	of(p.Steps[:p.Len])
+	of(p.Central)
 	return least
 }

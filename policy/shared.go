@@ -79,10 +79,11 @@ func (m *SharedMeter) Remembered(now int64) int64 {
 // Spent is how many units were ever taken.
 func (m *SharedMeter) Spent() int64 { return m.state.share.spent }
 
-// Lend makes the meter one of which units are lent for single calls: more of them, to be used until then.
-func (m *SharedMeter) Lend(units, until int64) {
+// Lend makes the meter one of which units are lent for single calls: more of them, to be used until then. first: it has been another
+// so far, and counts anew what is used.
+func (m *SharedMeter) Lend(units, until int64) (first bool) {
 	h := &m.state.share
-	if h.mode != lent {
+	if first = h.mode != lent; first {
 		if h.closed == 0 {
 			m.state.close(m.clock, 0)
 		}
@@ -91,6 +92,7 @@ func (m *SharedMeter) Lend(units, until int64) {
 	}
 	h.given += units
 	h.lease.Until = until
+	return first
 }
 
 // Recall takes back units that were lent and are not used, up to n.

@@ -16,7 +16,6 @@ import (
 	"github.com/weirproxy/weir/controlplane"
 	"github.com/weirproxy/weir/controlplane/access"
 	"github.com/weirproxy/weir/controlplane/store"
-	"github.com/weirproxy/weir/controlplane/translate"
 	"github.com/weirproxy/weir/envoy"
 )
 
@@ -28,6 +27,7 @@ type serveCmd struct {
 	LogLevel string `help:"debug, info, warn or error." default:"info" enum:"debug,info,warn,error"`
 	Store    string `help:"Where the fleet's state and central limits are kept: bolt:FILE, or redis://… or rediss://… for any number of replicas." env:"WEIR_STORE" xor:"store" placeholder:"ADDRESS"`
 	StateDir string `help:"Folder of the file where it is kept without --store; by default weir in the user's state folder." env:"WEIR_STATE_DIR,STATE_DIRECTORY" xor:"store" placeholder:"DIR"`
+	Fresh    bool   `help:"If the store is empty, no control plane has served these Envoys within the last two minutes: give everything out at once. A new file says so by itself."`
 	Name     string `help:"What this replica is called, for people; by default by its machine and its status address." placeholder:"NAME"`
 	accessFlags
 
@@ -154,8 +154,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: c.Policy, XDS: xds, Status: status, Listen: c.Listen, WasmHash: hash, Logger: log, Access: guard, Store: kept,
-		Shares: true,
-		Name:   c.name(status[0].Addr()),
+		Shares: true, Fresh: c.Fresh,
+		Name: c.name(status[0].Addr()),
 	})
 	if err != nil {
 		return err
@@ -173,11 +173,16 @@ type bootstrapCmd struct {
 	Node    string `required:"" help:"Name of this Envoy, unlike any other's." placeholder:"ID"`
 	XDS     string `name:"xds" help:"Address of the control plane." default:"127.0.0.1:18000"`
 	Control string `help:"Address of the control plane's status page, where the filter reports." default:"127.0.0.1:10080"`
-	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written; by default in /etc/envoy." placeholder:"FILE"`
-	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration." default:"ads" enum:"ads,fragment,whole"`
+	Wasm    string `help:"The filter as this Envoy sees it: what weir wasm --dir has written." xor:"wasm" placeholder:"FILE"`
+	WasmDir string `help:"Or the folder where it is, under the name that this weir gives it; by default /etc/envoy, in a mesh /etc/weir." xor:"wasm" placeholder:"DIR"`
+	Form    string `help:"ads: Envoy takes everything from weir; fragment: pieces for an Envoy that you configure; whole: the pieces as a whole configuration; istio and envoy-gateway: what to apply there." default:"ads" enum:"ads,fragment,whole,istio,envoy-gateway"`
 	Admin   string `help:"Address of Envoy's admin interface, where its metrics are; port 0: any, which its log says." default:"127.0.0.1:0"`
+	Metrics string `help:"With ads: address where others may read /stats/prometheus and /ready of the admin interface, and nothing else of it; --admin then needs a port." placeholder:"ADDR"`
 	Listen  string `help:"Address where requests are taken, with --form whole." default:"127.0.0.1:10000"`
-	Strict  bool   `help:"With a fragment: until the control plane has granted something, admit nothing of limits that the fleet shares. Else this Envoy has each limit for itself till then."`
+	Out     string `help:"Write to this file instead of standard output." placeholder:"FILE"`
+	Static  bool   `help:"Not with ads: there is no control plane; the policy stays as it is now, and each Envoy has its limits for itself."`
+	meshFlags
+	Strict bool `help:"With a fragment: until the control plane has granted something, admit nothing of limits that the fleet shares. Else this Envoy has each limit for itself till then."`
 
 	TLSDir    string `name:"tls-dir" help:"Speak TLS to the control plane: a folder of this Envoy with ca.crt and, without a token, tls.crt and tls.key, and what --tls-files writes." placeholder:"DIR"`
 	TLSFiles  string `name:"tls-files" help:"Write weir-ca.yaml and weir-cert.yaml, which belong into --tls-dir, into this folder." placeholder:"DIR"`
@@ -223,12 +228,15 @@ func (c *bootstrapCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
+	if c.Static && c.Form == "ads" {
+		return usagef("--form ads is all from a control plane: write --form whole with --static")
+	}
 	if c.Wasm == "" {
 		_, hash, err := filterWasm()
 		if err != nil {
 			return err
 		}
-		c.Wasm = "/etc/envoy/weir-" + hash + ".wasm"
+		c.Wasm = c.folder() + "/weir-" + hash + ".wasm"
 	}
 	a, err := c.access()
 	if err != nil {
@@ -239,23 +247,12 @@ func (c *bootstrapCmd) Run(s streams) error {
 			return err
 		}
 	}
-	var out []byte
-	if c.Form == "ads" {
-		out, err = envoy.Bootstrap(envoy.BootstrapOptions{NodeID: c.Node, XDSAddr: c.XDS, Control: c.Control, WasmPath: c.Wasm, Admin: c.Admin, Access: a})
-	} else {
-		var pieces *translate.Pieces
-		pieces, err = translate.Fragments(translate.FragmentInput{
-			Input: translate.Input{Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: c.Listen, Wasm: c.Wasm},
-			XDS:   c.XDS, Control: c.Control, NodeID: c.Node, Admin: c.Admin, Access: a,
-		})
-		if err == nil && c.Form == "whole" {
-			out, err = pieces.Bootstrap()
-		} else if err == nil {
-			out, err = pieces.YAML()
-		}
-	}
+	out, err := c.print(r, a)
 	if err != nil {
 		return err
+	}
+	if c.Out != "" {
+		return os.WriteFile(c.Out, out, 0o644)
 	}
 	_, err = s.out.Write(out)
 	return err

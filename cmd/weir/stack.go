@@ -43,7 +43,7 @@ type stack struct {
 
 // startTimeout is how long Envoy may take until it serves: it compiles the filter first, which takes seconds on a busy
 // machine.
-const startTimeout = 60 * time.Second
+const startTimeout = 3 * time.Minute
 
 // startStack starts all parts and waits until a request would be decided. What it returns must be closed; after an error
 // it has closed everything itself.

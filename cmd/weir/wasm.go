@@ -10,10 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
-
-	"github.com/weirproxy/weir/envoy"
 )
 
 //go:embed all:embedded
@@ -68,19 +64,4 @@ func (c *wasmCmd) Run(s streams) error {
 	}
 	_, err = s.out.Write(code)
 	return err
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(s streams) error {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	_, hash, err := filterWasm()
-	if err != nil {
-		hash = "none"
-	}
-	fmt.Fprintf(s.out, "weir %s, filter %s, for Envoy %s, built with %s\n", version, hash, envoy.Version, runtime.Version())
-	return nil
 }

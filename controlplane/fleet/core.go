@@ -72,7 +72,7 @@ func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected fun
 	}
 	for _, r := range records {
 		c.records[r.Key] = r.Value
-		if strings.HasPrefix(r.Key, stockRecord) && over(r.Value, wall) {
+		if strings.HasPrefix(r.Key, stockRecord) && over(r.Value, wall) || c.pastLoans(&r) {
 			c.dirty[r.Key] = nil
 		}
 	}

@@ -84,7 +84,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		q.stock = fleet.NewStock(key, q.limit-q.gone, c.params)
 	case byToken(m, c.connected()):
 		// Both are as if they had been there since the controller began: whoever held anything would have said so.
-		q.lender = fleet.NewLender(c.start, key, q.shared, c.params, c.first)
+		q.lender = c.newLender(q)
 	default:
 		q.ledger = c.newLedger(q)
 	}

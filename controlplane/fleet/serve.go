@@ -60,11 +60,9 @@ func (c *core) serve(q *quota) {
 		}
 	case q.lender != nil:
 		c.adaptTick(q)
-		for _, l := range q.lender.Serve(c.now) {
-			if n := c.nodes[l.Node]; n != nil && n.incarnation == l.Incarnation {
-				c.stats.Grants += int64(len(l.IDs))
-				n.lend(c.now, l.Lent)
-			}
+		if loans := q.lender.Serve(c.now); len(loans) > 0 {
+			c.keepLoans(q)
+			c.saved = append(c.saved, func() { c.deliverLoans(loans) })
 		}
 	}
 	c.schedule(q)
@@ -101,8 +99,10 @@ func (c *core) drop(key string, q *quota) {
 	if q.at >= 0 {
 		heap.Remove(&c.plan, q.at)
 	}
-	if q.kept {
+	if q.kept && q.stock != nil {
 		c.dirty[stockRecord+key] = nil
+	} else if q.kept {
+		c.dirty[loansRecord+key] = nil
 	}
 	for _, n := range c.nodes {
 		n.forget(key)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
@@ -14,6 +15,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -30,6 +32,7 @@ type FragmentInput struct {
 	Cluster string // of nodes; default weir
 	Admin   string // host:port, for [Pieces.Bootstrap]; default 127.0.0.1:0
 	Access  envoy.Access
+	Static  bool // there is no control plane: the policy as it is now, and each Envoy has its limits for itself
 }
 
 // Pieces are what belongs into an Envoy that has a configuration of its own. The policy is compiled into them, so that the
@@ -38,7 +41,8 @@ type Pieces struct {
 	Node     *corev3.Node
 	Manager  *hcmv3.HttpConnectionManager // settings, with the filter and the router, of a connection manager
 	Host     *routev3.VirtualHost
-	Clusters []*clusterv3.Cluster
+	Clusters []*clusterv3.Cluster // of the providers
+	Control  []*clusterv3.Cluster // of the control plane; none if there is none
 
 	listen, admin string
 }
@@ -61,22 +65,28 @@ func Fragments(in FragmentInput) (*Pieces, error) {
 	if p.Clusters, err = t.clusters(); err != nil {
 		return nil, fmt.Errorf("clusters: %w", err)
 	}
-	xds, err := envoy.XDSCluster(in.XDS, in.Access)
-	if err != nil {
-		return nil, err
+	if !in.Static {
+		if p.Control, err = in.control(); err != nil {
+			return nil, err
+		}
 	}
-	control, err := envoy.ControlCluster(cmp.Or(in.Control, envoy.DefaultControl), in.Access)
-	if err != nil {
-		return nil, err
-	}
-	p.Clusters = append(p.Clusters, xds, control)
-	if p.Manager, err = t.fragmentManager(p.Host, in.Access); err != nil {
+	if p.Manager, err = t.fragmentManager(p.Host, in); err != nil {
 		return nil, fmt.Errorf("filter: %w", err)
 	}
 	return p, p.validate()
 }
 
-func (t *translator) fragmentManager(host *routev3.VirtualHost, access envoy.Access) (*hcmv3.HttpConnectionManager, error) {
+// control gives the clusters of the control plane.
+func (in FragmentInput) control() ([]*clusterv3.Cluster, error) {
+	xds, err := envoy.XDSCluster(in.XDS, in.Access)
+	if err != nil {
+		return nil, err
+	}
+	control, err := envoy.ControlCluster(cmp.Or(in.Control, envoy.DefaultControl), in.Access)
+	return []*clusterv3.Cluster{xds, control}, err
+}
+
+func (t *translator) fragmentManager(host *routev3.VirtualHost, in FragmentInput) (*hcmv3.HttpConnectionManager, error) {
 	m, err := manager()
 	if err != nil {
 		return nil, err
@@ -85,15 +95,20 @@ func (t *translator) fragmentManager(host *routev3.VirtualHost, access envoy.Acc
 	if err != nil {
 		return nil, err
 	}
-	m.HttpFilters[0].ConfigType = discovered(filter, access)
+	m.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+		Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host},
+	}}
+	if in.Static {
+		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: filter}
+		m.HttpFilters = slices.Delete(m.HttpFilters, 1, ownFilters) // nobody grants shares
+		return m, nil
+	}
+	m.HttpFilters[0].ConfigType = discovered(filter, in.Access)
 	none, err := Shares(t.Wasm, (&fleet.ToNode{}).Encode())
 	if err != nil {
 		return nil, err
 	}
-	m.HttpFilters[1].ConfigType = discovered(none.TypedConfig, access)
-	m.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
-		Name: RouteName, VirtualHosts: []*routev3.VirtualHost{host},
-	}}
+	m.HttpFilters[1].ConfigType = discovered(none.TypedConfig, in.Access)
 	return m, nil
 }
 
@@ -128,7 +143,7 @@ func (p *Pieces) Bootstrap() ([]byte, error) {
 	}
 	b := &bootstrapv3.Bootstrap{
 		Node:            p.Node,
-		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Listeners: []*listenerv3.Listener{l}, Clusters: p.Clusters},
+		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Listeners: []*listenerv3.Listener{l}, Clusters: p.allClusters()},
 		StatsConfig:     envoy.StatsConfig(),
 		Admin:           &bootstrapv3.Admin{Address: admin},
 	}
@@ -138,9 +153,23 @@ func (p *Pieces) Bootstrap() ([]byte, error) {
 	return envoy.YAML(b, nil)
 }
 
+func (p *Pieces) allClusters() []*clusterv3.Cluster { return slices.Concat(p.Clusters, p.Control) }
+
+// filters are weir's own of the connection manager.
+func (p *Pieces) filters() []*hcmv3.HttpFilter {
+	return p.Manager.HttpFilters[:len(p.Manager.HttpFilters)-1]
+}
+
+// settings are the connection manager's but for filters, routes and its name in metrics.
+func (p *Pieces) settings() *hcmv3.HttpConnectionManager {
+	m := proto.CloneOf(p.Manager)
+	m.HttpFilters, m.RouteSpecifier, m.StatPrefix = nil, nil, ""
+	return m
+}
+
 func (p *Pieces) validate() error {
 	errs := []error{p.Node.ValidateAll(), p.Manager.ValidateAll(), p.Host.ValidateAll()}
-	for _, c := range p.Clusters {
+	for _, c := range p.allClusters() {
 		errs = append(errs, c.ValidateAll())
 	}
 	return errors.Join(errs...)

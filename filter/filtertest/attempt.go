@@ -22,7 +22,12 @@ func (x *Exchange) Attempt() (sent bool) {
 	x.setProperty("upstream.request_attempt_count", string([]byte{byte(x.Attempts), 0, 0, 0, 0, 0, 0, 0}))
 	x.attempt = x.worker.vm.attempt(x)
 	held := false
-	x.run(func() { held = x.attempt.requestHeaders(len(x.Headers)) })
+	x.run(func() {
+		held = x.attempt.requestHeaders(len(x.Headers))
+		if x.Reply == nil && len(x.Body) > 0 {
+			held = x.attempt.requestBody(len(x.Body), true) // which lets the headers go, too
+		}
+	})
 	return !held && x.Reply == nil
 }
 
@@ -37,6 +42,7 @@ func (x *Exchange) Fails(status int, headers ...[2]string) (again bool) {
 // attemptCallbacks are those of an attempt.
 type attemptCallbacks interface {
 	requestHeaders(n int) bool
+	requestBody(size int, end bool) bool
 	responseHeaders(n int) bool
 	done()
 }

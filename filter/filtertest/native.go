@@ -34,11 +34,16 @@ func (n *native) configureAttempts() (err error) {
 	return err
 }
 
-func (n *native) attempt(*Exchange) attemptCallbacks { return nativeAttempt{n.attempts.NewAttempt()} }
+func (n *native) attempt(x *Exchange) attemptCallbacks {
+	return nativeAttempt{n.attempts.NewAttempt(n.worker.name(x))}
+}
 
 type nativeAttempt struct{ a *filter.Attempt }
 
-func (c nativeAttempt) requestHeaders(int) bool  { return c.a.RequestHeaders() != filter.Continue }
+func (c nativeAttempt) requestHeaders(int) bool { return c.a.RequestHeaders() != filter.Continue }
+func (c nativeAttempt) requestBody(int, bool) bool {
+	return c.a.RequestBody() != filter.Continue
+}
 func (c nativeAttempt) responseHeaders(int) bool { return c.a.ResponseHeaders() != filter.Continue }
 func (c nativeAttempt) done()                    {}
 
@@ -136,8 +141,8 @@ func (h nativeHost) Enter(stream uint32)   { h.w.enter(stream) }
 func (h nativeHost) Resume()               { h.w.current.pass(false) }
 func (h nativeHost) SetTick(time.Duration) {}
 
-func (h nativeHost) Post(_, path, _ string, body []byte, _ time.Duration, answer func(status int, body []byte)) bool {
-	h.w.post(path, slices.Clone(body), answer)
+func (h nativeHost) Post(_, path, _ string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool {
+	h.w.post(path, slices.Clone(body), timeout, answer)
 	return true
 }
 

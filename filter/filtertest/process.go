@@ -31,7 +31,11 @@ type Process struct {
 	Control func(path string, body []byte) (status int, answer []byte)
 	Posts   int
 
-	posted []func() // what is to be answered
+	// Late, if set, says how long a post takes to get there, and its answer to come back: at 0 both happen at the next tick. What
+	// takes longer than its timeout is answered with status 0 then, and may get there all the same.
+	Late func(path string) (there, back time.Duration)
+
+	posted []*post // what is to be answered
 
 	workers []*Worker
 }
@@ -108,27 +112,64 @@ func (p *Process) TakeShares(document []byte) error {
 	return nil
 }
 
+// A post is one that is on its way.
+type post struct {
+	there, back, timeout int64 // ns of the clock; there is 0 once it is
+	take                 func()
+	answer               func(status int, body []byte)
+	status               int
+	body                 []byte
+}
+
 // post has the controller answer what a worker's filter has posted.
-func (w *Worker) post(path string, body []byte, answer func(status int, body []byte)) {
+func (w *Worker) post(path string, body []byte, timeout time.Duration, answer func(status int, body []byte)) {
 	p := w.process
 	p.Posts++
-	p.posted = append(p.posted, func() {
-		status, b := 0, []byte(nil)
+	o := &post{there: p.Clock, back: p.Clock, timeout: p.Clock + int64(timeout)}
+	if p.Late != nil {
+		there, back := p.Late(path)
+		o.there += int64(there)
+		o.back = o.there + int64(back)
+	}
+	o.take = func() {
 		if p.Control != nil {
-			status, b = p.Control(path, body)
+			o.status, o.body = p.Control(path, body)
 		}
+	}
+	o.answer = func(status int, body []byte) {
 		if !w.Dead {
-			answer(status, b)
+			answer(status, body)
 		}
-	})
+	}
+	p.posted = append(p.posted, o)
+}
+
+// move brings what is on its way on.
+func (p *Process) move() {
+	posted := p.posted
+	p.posted = nil
+	for _, o := range posted {
+		if o.there > 0 && o.there <= p.Clock {
+			o.there = 0
+			o.take()
+		}
+		switch {
+		case o.answer == nil:
+		case o.there == 0 && o.back <= p.Clock:
+			o.answer(o.status, o.body)
+			o.answer = nil
+		case o.timeout <= p.Clock:
+			o.answer(0, nil)
+			o.answer = nil
+		}
+		if o.there > 0 || o.answer != nil {
+			p.posted = append(p.posted, o)
+		}
+	}
 }
 
 func (p *Process) tick() {
-	posted := p.posted
-	p.posted = nil
-	for _, answer := range posted {
-		answer()
-	}
+	p.move()
 	for i, w := range p.workers {
 		if p.Ticking = i; !w.Dead {
 			w.vm.tick()

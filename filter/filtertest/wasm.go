@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -49,6 +50,8 @@ type wasmVM struct {
 	next     uint64
 	config   []byte
 	posts    uint64
+	roots    map[uint64]uint64 // plugin contexts of all contexts
+	active   uint64            // the context whose callback is running
 }
 
 func (m *Module) start(w *Worker) (*wasmVM, error) {
@@ -64,7 +67,7 @@ func (m *Module) start(w *Worker) (*wasmVM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wasmVM{module: mod, worker: w, next: 1}, nil
+	return &wasmVM{module: mod, worker: w, next: 1, roots: map[uint64]uint64{}}, nil
 }
 
 func randomSource() io.Reader {
@@ -76,6 +79,7 @@ func randomSource() io.Reader {
 }
 
 func (v *wasmVM) call(name string, args ...uint64) uint64 {
+	v.active = args[0]
 	r, err := v.module.ExportedFunction(name).Call(context.Background(), args...)
 	if err != nil {
 		v.worker.Dead = true
@@ -90,6 +94,7 @@ func (v *wasmVM) call(name string, args ...uint64) uint64 {
 func (v *wasmVM) newContext(parent uint64) uint64 {
 	id := v.next
 	v.next++
+	v.roots[id] = cmp.Or(parent, id)
 	v.call("proxy_on_context_create", id, parent)
 	return id
 }
@@ -138,7 +143,10 @@ func (v *wasmVM) attempt(x *Exchange) attemptCallbacks {
 
 type wasmAttempt struct{ s wasmStream }
 
-func (a wasmAttempt) requestHeaders(n int) bool  { return a.s.requestHeaders(n, false) }
+func (a wasmAttempt) requestHeaders(n int) bool { return a.s.requestHeaders(n, false) }
+func (a wasmAttempt) requestBody(n int, end bool) bool {
+	return a.s.requestBody(n, end)
+}
 func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
 func (a wasmAttempt) done()                      { a.s.done() }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -104,19 +105,19 @@ func (m *Module) setBuffer(_ context.Context, mod api.Module, which, start, most
 	return statusOK
 }
 
-// httpCall is answered at the next tick, in the plugin that makes it.
-func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, _, id uint32) uint32 {
+// httpCall is answered at the next tick, in the plugin of the context that makes it.
+func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, headersSize, body, bodySize, _, _, timeout, id uint32) uint32 {
 	g := m.guest(mod)
 	v := g.w.vm.(*wasmVM)
 	v.posts++
-	token, plugin, path := v.posts, v.plugins, ""
+	token, plugin, path := v.posts, v.roots[v.active], ""
 	for _, h := range decodePairs(g.bytes(headers, headersSize)) {
 		if h[0] == ":path" {
 			path = h[1]
 		}
 	}
 	g.put32(id, uint32(token))
-	g.w.post(path, g.bytes(body, bodySize), func(status int, b []byte) {
+	g.w.post(path, g.bytes(body, bodySize), time.Duration(timeout)*time.Millisecond, func(status int, b []byte) {
 		g.w.answered.status, g.w.answered.body = status, b
 		v.call("proxy_on_http_call_response", plugin, token, 1, uint64(len(b)), 0)
 	})

@@ -62,7 +62,7 @@ func (p *pluginContext) OnTick() { state.Tick(p.plugin) }
 
 func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
 	if p.plugin.Attempts() {
-		return &attemptContext{attempt: p.plugin.NewAttempt()}
+		return &attemptContext{attempt: p.plugin.NewAttempt(id)}
 	}
 	return &httpContext{stream: p.plugin.NewStream(id)}
 }
@@ -112,6 +112,14 @@ type attemptContext struct {
 
 func (c *attemptContext) OnHttpRequestHeaders(int, bool) types.Action {
 	return action(c.attempt.RequestHeaders())
+}
+
+func (c *attemptContext) OnHttpRequestBody(int, bool) types.Action {
+	return action(c.attempt.RequestBody())
+}
+
+func (c *attemptContext) OnHttpRequestTrailers(int) types.Action {
+	return min(action(c.attempt.RequestBody()), types.ActionPause)
 }
 
 func (c *attemptContext) OnHttpResponseHeaders(int, bool) types.Action {

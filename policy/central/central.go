@@ -4,7 +4,7 @@
 // reflection nor memory:
 //
 //	POST /v1/central/take    a Take,   answered by an Answer
-//	POST /v1/central/settle  a Settle, answered by 204
+//	POST /v1/central/settle  a Settles, answered by 204
 //
 // A message is a letter that says which it is, the version 1, and its fields in the order of the structs. Numbers are unsigned
 // varints (encoding/binary), Remaining a signed one, strings their length and their bytes, an id is 16 bytes. Times are in
@@ -29,7 +29,7 @@ type Take struct {
 	Lease    time.Duration // not settled within it, the call counts as its cost
 	Tiers    Tiers         // whose limits are central
 	Provider string
-	Model    string // empty: no model's limits apply
+	Model    string // the entry of the provider's models that it has, or its name; empty: no model's limits apply
 	Caller   policy.Caller
 	Cost     policy.Cost
 }
@@ -43,10 +43,15 @@ func (t Tiers) Has(tier policy.Tier) bool { return t>>tier&1 != 0 }
 // With is the set with one more.
 func (t Tiers) With(tier policy.Tier) Tiers { return t | 1<<tier }
 
-// A Settle says what a call cost in the end: nothing, if it was not sent.
+// A Settles says what calls cost in the end.
+type Settles struct {
+	Node  string
+	Calls []Settle // 1 to MaxCalls
+}
+
+// A Settle is one of them. What was not sent costs nothing.
 type Settle struct {
 	ID   ID
-	Node string
 	Cost policy.Cost
 }
 
@@ -67,6 +72,7 @@ const (
 const (
 	MaxMessage = 2048
 	MaxLease   = time.Hour
+	MaxCalls   = 32
 
 	maxText = 256
 )

@@ -4,6 +4,7 @@ package central
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ var (
 		ID: ID{1, 2, 3}, Node: "egress-1", Lease: time.Minute, Tiers: Tiers(0).With(policy.TierTenant), Provider: "openai", Model: "gpt-4o",
 		Caller: policy.Caller{Tenant: "acme", User: "u", Vouched: true}, Cost: policy.Cost{Requests: 1, Input: 300, Output: 4000, Spend: 7},
 	}
-	aSettle  = Settle{ID: ID{9}, Node: "egress-1", Cost: policy.Cost{Requests: 1, Input: 3}}
+	aSettle  = Settles{"egress-1", []Settle{{ID{9}, policy.Cost{Requests: 1, Input: 3}}, {ID: ID{8}}}}
 	anAnswer = Answer{Verdict: policy.Deny, Refusal: policy.Refusal{
 		Reason: policy.LimitExceeded, Tier: policy.TierTenant, Dimension: policy.TPM, Limit: 1000, Burst: 250, Need: 300,
 		Window: time.Minute, Remaining: -20, Wait: 1500 * time.Microsecond,
@@ -27,8 +28,8 @@ func TestMessages(t *testing.T) {
 	if b := aTake.Append(nil); take.Decode(b) != nil || take != aTake || len(b) > 80 {
 		t.Errorf("%d bytes, got %+v", len(b), take)
 	}
-	var settle Settle
-	if err := settle.Decode(aSettle.Append(nil)); err != nil || settle != aSettle {
+	var settle Settles
+	if err := settle.Decode(aSettle.Append(nil)); err != nil || !reflect.DeepEqual(settle, aSettle) {
 		t.Errorf("%v, got %+v", err, settle)
 	}
 	var answer Answer
@@ -51,7 +52,7 @@ func TestRefusesWhatIsNoMessage(t *testing.T) {
 			t.Errorf("the first %d bytes are taken", n)
 		}
 	}
-	if new(Take).Decode(append(good, 0)) == nil || new(Settle).Decode(good) == nil || new(Answer).Decode(good) == nil {
+	if new(Take).Decode(append(good, 0)) == nil || new(Settles).Decode(good) == nil || new(Answer).Decode(good) == nil {
 		t.Error("something else is taken")
 	}
 }
@@ -73,7 +74,7 @@ func FuzzDecode(f *testing.F) {
 		if take.Decode(b) == nil && !bytes.Equal(take.Append(nil), b) {
 			t.Errorf("take %+v", take)
 		}
-		var settle Settle
+		var settle Settles
 		if settle.Decode(b) == nil && !bytes.Equal(settle.Append(nil), b) {
 			t.Errorf("settle %+v", settle)
 		}

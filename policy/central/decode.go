@@ -32,12 +32,17 @@ func (m *Take) Decode(b []byte) error {
 }
 
 // Decode reads a message.
-func (m *Settle) Decode(b []byte) error {
+func (m *Settles) Decode(b []byte) error {
 	r := reader{b: b}
 	r.begin(letterSettle)
-	r.id(&m.ID)
 	m.Node = r.text()
-	r.cost(&m.Cost)
+	n := r.number(MaxCalls)
+	r.bad = r.bad || n == 0
+	m.Calls = make([]Settle, n)
+	for i := range m.Calls {
+		r.id(&m.Calls[i].ID)
+		r.cost(&m.Calls[i].Cost)
+	}
 	return r.end()
 }
 

@@ -37,10 +37,14 @@ func (m *Take) Append(b []byte) []byte {
 }
 
 // Append adds the message to b.
-func (m *Settle) Append(b []byte) []byte {
+func (m *Settles) Append(b []byte) []byte {
 	b = append(b, letterSettle, version)
-	b = append(b, m.ID[:]...)
-	return cost(text(b, m.Node), &m.Cost)
+	b = number(text(b, m.Node), int64(len(m.Calls)))
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		b = cost(append(b, c.ID[:]...), &c.Cost)
+	}
+	return b
 }
 
 // Append adds the message to b.
@@ -49,10 +53,14 @@ func (m *Answer) Append(b []byte) []byte {
 	return refusal(refusal(b, &m.Refusal), &m.Shadow)
 }
 
+// text and what follows are not inlined: a message is made of many of them, and the filter is small.
+//
+//go:noinline
 func text(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+//go:noinline
 func number(b []byte, n int64) []byte { return binary.AppendUvarint(b, uint64(max(n, 0))) }
 
 func micros(b []byte, d time.Duration) []byte {
