@@ -71,6 +71,7 @@ func (s *soak) windows() {
 		{"exact", func(time.Time, time.Time) int64 { return 6_000 }, tokensOf},
 		{"crowd", func(time.Time, time.Time) int64 { return 60_000 }, tokensOf},
 		{"few", func(time.Time, time.Time) int64 { return 30 }, oneCall},
+		{"central", func(time.Time, time.Time) int64 { return 40 }, oneCall},
 		{"moving", s.most, tokensOf},
 	} {
 		events, most := s.mock.events(l.tenant), int64(0)

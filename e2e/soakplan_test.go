@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var soakTenants = []string{"exact", "exact", "few", "moving", "moving", "ledger-0", "ledger-1", "ledger-2", "ledger-0", "ledger-1", "ledger-2", "crowd"}
+var soakTenants = []string{"exact", "exact", "few", "central", "central", "moving", "moving", "ledger-0", "ledger-1", "ledger-2", "ledger-0", "ledger-1", "ledger-2", "crowd"}
 
 // plan chooses a request.
 func (s *soak) plan(r *rand.Rand, i int) *plan {

@@ -34,6 +34,7 @@ limits:
     default:  {tpm: 60_000, in_flight: 8}
     exact:    {tpm: 6_000, in_flight: 12}
     few:      {rpm: 30}
+    central:  {rpm: 40, scope: central}
     moving:   {tpm: MOVING}
     ledger-0: {tpd: 1_000_000_000, reset: UTC RESET, in_flight: 40}
     ledger-1: {tpd: 1_000_000_000, reset: UTC RESET, in_flight: 40}
