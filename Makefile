@@ -80,6 +80,9 @@ tokens-report: ## how far the token estimates are from real tokenizers, by famil
 fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
 	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)
 
+soak: $(BINARY) $(ENVOY) redis build/weir-trap.wasm ## real traffic and faults of all kinds for MINUTES (default 10), by SEED: docs/soak.md
+	WEIR_SOAK=$(or $(MINUTES),10)m WEIR_SEED=$(SEED) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout $$(( 2 * $(or $(MINUTES),10) + 20 ))m
+
 vuln: ## govulncheck, where its database can be reached
 	go run $(GOVULNCHECK) ./...
 

@@ -140,6 +140,8 @@ func newMeshRun(t *testing.T) (m *meshRun, redis *os.Process) {
 		m.controls[i], m.ways[i] = &c, startGap(t, c.status)
 		m.serve(i)
 	}
+	booting.Lock()
+	defer booting.Unlock()
 	var wg sync.WaitGroup
 	for i := range 4 {
 		e := &fleetEnvoy{name: fmt.Sprintf("envoy-%d", i), xds: m.controls[i%2].xds, control: m.ways[i%2].addr}
@@ -244,12 +246,9 @@ func (m *meshRun) used(from, to time.Time) float64 {
 }
 
 // Four Envoys, two control planes and a real Redis, and each of them fails in turn: no limit is ever exceeded, nothing fails open or
-// closed, and while all is well nearly all is used. WEIR_SOAK=10m makes it as long.
-func TestFleetUnderFaults(t *testing.T) {
-	rounds := 1
-	if d, err := time.ParseDuration(os.Getenv("WEIR_SOAK")); err == nil {
-		rounds = max(int(d/(100*time.Second)), 1)
-	}
+// closed, and while all is well nearly all is used. It is a part of TestSoak.
+func fleetUnderFaults(t *testing.T) {
+	rounds := max(int(soakLength(t)/(100*time.Second)), 1)
 	m, redis := newMeshRun(t)
 	const quiet, each = 70 * time.Second, 12 * time.Second
 	started := time.Now()

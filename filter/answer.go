@@ -48,7 +48,7 @@ func (s *Stream) ResponseHeaders(end bool) (a Action) {
 			s.answer.Header(h[0], h[1])
 		}
 		if s.answer.Reads() && inflate.Encoded(encoding) {
-			s.packed = inflate.NewStream(encoding)
+			s.packed = inflate.NewStream(strings.Clone(encoding)) // it is needed after this callback
 		}
 		s.cutUsage(contentType, encoding)
 	}

@@ -59,21 +59,21 @@ func (h *stillHost) Set(key string, value []byte, cas uint32) bool {
 	return true
 }
 
-func (h *stillHost) Now() int64                     { h.now += 1000; return h.now }
-func (h *stillHost) Wall() int64                    { return h.now + 1e18 }
-func (h *stillHost) RequestHeaders() [][2]string    { return h.request }
-func (h *stillHost) SetRequestHeader(_, _ string)   {}
-func (h *stillHost) RemoveRequestHeader(string)     {}
-func (h *stillHost) RequestBody(size int) []byte    { return h.body[:size] }
-func (h *stillHost) ResponseHeaders() [][2]string   { return h.answer }
-func (h *stillHost) ResponseHeader(string) string   { return h.answer[0][1] }
-func (h *stillHost) SetResponseHeader(_, _ string)  {}
-func (h *stillHost) RemoveResponseHeader(string)    {}
-func (h *stillHost) ResponseBody(size int) []byte   { return h.chunk[:size] }
-func (h *stillHost) Property(path ...string) string { return h.ticket }
-func (h *stillHost) SetProperty(_, value string)    { h.ticket = value }
-func (h *stillHost) Add(*filter.Metric, int64)      {}
-func (h *stillHost) Log(filter.Level, string)       {}
+func (h *stillHost) Now() int64                                { h.now += 1000; return h.now }
+func (h *stillHost) Wall() int64                               { return h.now + 1e18 }
+func (h *stillHost) RequestHeaders(to [][2]string) [][2]string { return append(to[:0], h.request...) }
+func (h *stillHost) SetRequestHeader(_, _ string)              {}
+func (h *stillHost) RemoveRequestHeader(string)                {}
+func (h *stillHost) RequestBody(size int) []byte               { return h.body[:size] }
+func (h *stillHost) ResponseHeaders() [][2]string              { return h.answer }
+func (h *stillHost) ResponseHeader(string) string              { return h.answer[0][1] }
+func (h *stillHost) SetResponseHeader(_, _ string)             {}
+func (h *stillHost) RemoveResponseHeader(string)               {}
+func (h *stillHost) ResponseBody(size int) []byte              { return h.chunk[:size] }
+func (h *stillHost) Property(path ...string) string            { return h.ticket }
+func (h *stillHost) SetProperty(_, value string)               { h.ticket = value }
+func (h *stillHost) Add(*filter.Metric, int64)                 {}
+func (h *stillHost) Log(filter.Level, string)                  {}
 
 // usual gives the calls of Envoy's for one request that is admitted.
 func usual(tb testing.TB, kb int) (*stillHost, func()) {

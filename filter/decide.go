@@ -257,6 +257,7 @@ func (s *Stream) admit(as phase) Action {
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
 		}
 	}
-	s.headers, s.path, s.call.Model = nil, "", ""
+	s.dropHeaders()
+	s.path, s.call.Model = "", ""
 	return Continue
 }

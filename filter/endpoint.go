@@ -97,7 +97,7 @@ func (s *Stream) tell(status int, v policy.Verdict, body []byte, headers ...[2]s
 		body = nil
 	}
 	s.vm.host.Reply(status, headers, body)
-	s.headers = nil
+	s.dropHeaders()
 	return Pause
 }
 

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/policy/feedback"
@@ -28,7 +29,7 @@ func (s *Stream) hear(headers [][2]string) {
 	if s.status < 400 {
 		return
 	}
-	if s.refusal = headers; s.attempts.status == s.status { // heard of it as an attempt
+	if s.refusal = keep(headers); s.attempts.status == s.status { // heard of it as an attempt
 		s.heard = s.attempts.verdict
 		return
 	}
@@ -36,6 +37,15 @@ func (s *Stream) hear(headers [][2]string) {
 	if s.heard = feedback.Classify(r); s.heard.Told {
 		s.pool.refused(s.vm, now, s.reservation.At(), s.heard, false)
 	}
+}
+
+// keep copies the headers of an answer, which are the callback's.
+func keep(headers [][2]string) [][2]string {
+	kept := make([][2]string, len(headers))
+	for i, h := range headers {
+		kept[i] = [2]string{strings.Clone(h[0]), strings.Clone(h[1])}
+	}
+	return kept
 }
 
 // hearBody takes a chunk of the body of a refusal.

@@ -9,14 +9,15 @@ import (
 )
 
 // A Host is what the filter needs of Envoy. Calls about headers, bodies and properties mean the stream whose callback is
-// running.
+// running. Bodies, headers of answers and values of shared data lie in memory that is the filter's until the callback ends: what is
+// kept of them longer is copied.
 type Host interface {
 	policy.Store // shared data
 
 	Now() int64  // ns of a monotonic clock that all VMs of the process share
 	Wall() int64 // ns since 1970, for what callers are told, and for windows that begin at midnight
 
-	RequestHeaders() [][2]string
+	RequestHeaders(to [][2]string) [][2]string // in the memory of to, if that is large enough
 	SetRequestHeader(name, value string)
 	RemoveRequestHeader(name string)
 	RequestBody(size int) []byte // the first size bytes of what is buffered

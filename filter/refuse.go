@@ -29,7 +29,7 @@ func (s *Stream) reply(r *policy.Refusal, detail string) Action {
 	}
 	p.Headers = append(p.Headers, s.explained()...)
 	s.vm.host.Reply(p.Status, p.Headers, p.Body)
-	s.headers = nil
+	s.dropHeaders()
 	return Pause
 }
 

@@ -27,7 +27,7 @@ func (s *Stream) static(to *policy.StaticSpec, q *dialect.Request, why *policy.R
 	s.vm.countDecision(policy.Degraded, metricRequests, why)
 	headers := [][2]string{{"content-type", kind}, {"x-weir-decision", policy.Degraded.String()}}
 	s.vm.host.Reply(200, append(headers, s.explained()...), []byte(body))
-	s.headers = nil
+	s.dropHeaders()
 	return Pause, true
 }
 

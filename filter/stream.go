@@ -91,10 +91,16 @@ func (p *Plugin) NewStream(id uint32) *Stream {
 	if n := len(v.free); n > 0 {
 		s := v.free[n-1]
 		v.free = v.free[:n-1]
-		*s = Stream{plugin: p, vm: v, id: id}
+		*s = Stream{plugin: p, vm: v, id: id, headers: s.headers}
 		return s
 	}
 	return &Stream{plugin: p, vm: v, id: id}
+}
+
+// dropHeaders forgets the headers, which nobody needs any more.
+func (s *Stream) dropHeaders() {
+	clear(s.headers)
+	s.headers = s.headers[:0]
 }
 
 // maxFree bounds the streams that are kept for another use.
@@ -103,7 +109,7 @@ const maxFree = 256
 // RequestHeaders takes the headers; end: there is no body.
 func (s *Stream) RequestHeaders(end bool) (a Action) {
 	defer s.guardRequest("request_headers", &a)
-	s.headers = s.vm.host.RequestHeaders()
+	s.headers = s.vm.host.RequestHeaders(s.headers)
 	path := s.scanHeaders()
 	s.path = path
 	s.noteHeaders()

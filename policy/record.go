@@ -75,14 +75,10 @@ func (r *record) open(buf []byte) bool {
 	return true
 }
 
-// reset makes r a fresh record of the shape, in its own buffer if that is large enough.
+// reset makes r a fresh record of the shape. Its buffer is a new one: the one before may be the host's, who takes it back.
 func (r *record) reset(key uint64, meters, holders int) {
 	size := headerSize + meters*meterSize + holders*holderSize
-	if cap(r.buf) < size {
-		r.buf = make([]byte, size)
-	}
-	buf := r.buf[:size]
-	clear(buf)
+	buf := make([]byte, size)
 	*(*header)(unsafe.Pointer(unsafe.SliceData(buf))) = header{
 		layout: recordLayout, numMeters: uint8(meters), numHolders: uint8(holders), key: key,
 	}

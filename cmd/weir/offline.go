@@ -153,7 +153,7 @@ type offlineHost struct{ *offline }
 func (h offlineHost) Now() int64  { return offlineClock }
 func (h offlineHost) Wall() int64 { return h.wall.UnixNano() }
 
-func (h offlineHost) RequestHeaders() [][2]string { return slices.Clone(h.now.sent) }
+func (h offlineHost) RequestHeaders(to [][2]string) [][2]string { return append(to[:0], h.now.sent...) }
 func (h offlineHost) SetRequestHeader(name, value string) {
 	h.RemoveRequestHeader(name)
 	h.now.sent = append(h.now.sent, [2]string{name, value})

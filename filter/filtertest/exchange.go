@@ -133,12 +133,15 @@ func (x *Exchange) run(callback func()) {
 	x.worker.current, x.worker.stop = x, false
 	replied := x.Reply
 	callback()
+	x.worker.takeBack()
 	if x.Reply != nil && replied == nil && !x.closed {
 		x.answer = [][2]string{{":status", strconv.Itoa(x.Reply.Status)}}
 		x.callbacks.responseHeaders(1, len(x.Reply.Body) == 0)
+		x.worker.takeBack()
 		if len(x.Reply.Body) > 0 {
 			x.chunk = []byte(x.Reply.Body)
 			x.callbacks.responseBody(len(x.chunk), true)
+			x.worker.takeBack()
 		}
 	}
 }

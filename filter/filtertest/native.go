@@ -87,7 +87,8 @@ func (h nativeHost) Wall() int64 { return h.w.process.Wall.UnixNano() }
 
 func (h nativeHost) Get(key string) ([]byte, uint32, bool) {
 	h.w.process.check("get_shared_data")
-	return h.w.process.Store.Get(key)
+	value, cas, ok := h.w.process.Store.Get(key)
+	return h.w.lend(value), cas, ok
 }
 
 func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
@@ -95,9 +96,9 @@ func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
 	return h.w.process.Store.Set(key, value, cas)
 }
 
-func (h nativeHost) RequestHeaders() [][2]string {
+func (h nativeHost) RequestHeaders(to [][2]string) [][2]string {
 	h.w.process.check("request_headers")
-	return slices.Clone(h.w.current.Headers)
+	return append(to[:0], h.w.current.Headers...)
 }
 
 func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
@@ -105,7 +106,7 @@ func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeReq
 
 func (h nativeHost) RequestBody(size int) []byte {
 	h.w.process.check("request_body")
-	return slices.Clone(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
+	return h.w.lend(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
 }
 
 func (h nativeHost) SetRequestBody(b []byte) { h.w.current.buffer = slices.Clone(b) }
@@ -114,12 +115,16 @@ func (h nativeHost) SetResponseBody(b []byte) { h.w.current.chunk = slices.Clone
 
 func (h nativeHost) ResponseHeaders() [][2]string {
 	h.w.process.check("response_headers")
-	return slices.Clone(h.w.current.answer)
+	answer := slices.Clone(h.w.current.answer)
+	for i, a := range answer {
+		answer[i] = [2]string{h.w.lendString(a[0]), h.w.lendString(a[1])}
+	}
+	return answer
 }
 
 func (h nativeHost) ResponseHeader(name string) string {
 	h.w.process.check("response_header")
-	return valueOf(h.w.current.answer, name)
+	return h.w.lendString(valueOf(h.w.current.answer, name))
 }
 
 func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
@@ -134,7 +139,7 @@ func (h nativeHost) RemoveResponseHeader(name string) { h.w.current.removeRespon
 
 func (h nativeHost) ResponseBody(size int) []byte {
 	h.w.process.check("response_body")
-	return slices.Clone(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
+	return h.w.lend(h.w.current.chunk[:min(size, len(h.w.current.chunk))])
 }
 
 func (h nativeHost) Enter(stream uint32)   { h.w.enter(stream) }
@@ -142,7 +147,7 @@ func (h nativeHost) Resume()               { h.w.current.pass(false) }
 func (h nativeHost) SetTick(time.Duration) {}
 
 func (h nativeHost) Post(_, path, _ string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool {
-	h.w.post(path, slices.Clone(body), timeout, answer)
+	h.w.post(path, slices.Clone(body), timeout, func(status int, b []byte) { answer(status, h.w.lend(b)) })
 	return true
 }
 

@@ -7,8 +7,10 @@ package filtertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/weirproxy/weir/policy/policytest"
 )
@@ -139,6 +141,7 @@ func (w *Worker) post(path string, body []byte, timeout time.Duration, answer fu
 	o.answer = func(status int, body []byte) {
 		if !w.Dead {
 			answer(status, body)
+			w.takeBack()
 		}
 	}
 	p.posted = append(p.posted, o)
@@ -173,6 +176,7 @@ func (p *Process) tick() {
 	for i, w := range p.workers {
 		if p.Ticking = i; !w.Dead {
 			w.vm.tick()
+			w.takeBack()
 		}
 	}
 }
@@ -208,6 +212,7 @@ type Worker struct {
 		body   []byte
 	}
 	streams map[uint32]*Exchange
+	lent    []byte // what is the filter's for the callback; the next one's is in the same place
 }
 
 // Reload gives a worker whose VM has trapped a new one, as Envoy does with the next stream.
@@ -246,6 +251,45 @@ func (w *Worker) Memory() int64 {
 		return int64(v.module.Memory().Size())
 	}
 	return 0
+}
+
+// mostLent is how much the filter lends itself in a callback, as wasm. What is more is its garbage collector's.
+const mostLent = 64 << 10
+
+// lend gives bytes that are the filter's until the callback is over: of a body, of the headers of an answer, or of a value of shared
+// data.
+func (w *Worker) lend(b []byte) []byte {
+	if w.lent == nil {
+		w.lent = make([]byte, 0, mostLent)
+	}
+	start := (len(w.lent) + 7) &^ 7
+	end := start + len(b)
+	if b == nil || end > mostLent {
+		return slices.Clone(b)
+	}
+	w.lent = w.lent[:end]
+	copy(w.lent[start:], b)
+	return w.lent[start:end:end]
+}
+
+func (w *Worker) lendString(s string) string {
+	b := w.lend([]byte(s))
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// takeBack ends that, after each callback: who uses it then reads nonsense, or writes into what another was lent.
+func (w *Worker) takeBack() {
+	spoil(w.lent)
+	w.lent = w.lent[:0]
+	if v, ok := w.vm.(*wasmVM); ok {
+		v.takeBack()
+	}
+}
+
+func spoil(b []byte) {
+	for i := range b {
+		b[i] = 0xa5
+	}
 }
 
 // A vm runs the filter.

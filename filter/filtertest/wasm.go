@@ -3,6 +3,7 @@
 package filtertest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -40,7 +41,8 @@ func Compile(file string) (*Module, error) {
 	return m, err
 }
 
-// Contexts of a VM: one plugin context for each configuration, then one for each stream.
+// Contexts of a VM: one plugin context for each configuration, then one for each stream. Envoy would also call proxy_on_vm_start
+// and proxy_on_done, which the filter does not export.
 type wasmVM struct {
 	module  api.Module
 	worker  *Worker
@@ -52,6 +54,27 @@ type wasmVM struct {
 	posts    uint64
 	roots    map[uint64]uint64 // plugin contexts of all contexts
 	active   uint64            // the context whose callback is running
+
+	lends uint32      // where the memory that it lends begins
+	lent  [][2]uint32 // address and size of what was, in this callback
+}
+
+// takeBack spoils what was lent. The filter has to have cleared it before: what it is must not show in another callback.
+func (v *wasmVM) takeBack() {
+	for i, at := range v.lent {
+		if i == 0 && at[1] <= mostLent {
+			v.lends = at[0]
+		}
+		if v.lends == 0 || at[0] < v.lends || at[0]+at[1] > v.lends+mostLent {
+			continue
+		}
+		b, _ := v.module.Memory().Read(at[0], at[1])
+		if len(bytes.Trim(b, "\x00")) > 0 {
+			panic("what was lent for a callback is still there after it")
+		}
+		spoil(b)
+	}
+	v.lent = nil
 }
 
 func (m *Module) start(w *Worker) (*wasmVM, error) {
@@ -100,11 +123,7 @@ func (v *wasmVM) newContext(parent uint64) uint64 {
 }
 
 func (v *wasmVM) configure(policy []byte) error {
-	old := v.plugins
 	id := v.newContext(0)
-	if old == 0 {
-		v.call("proxy_on_vm_start", id, 0)
-	}
 	v.config = policy
 	if v.call("proxy_on_configure", id, uint64(len(policy))) == 0 {
 		return fmt.Errorf("the filter refuses the policy: %v", v.worker.process.Logs)
@@ -148,7 +167,7 @@ func (a wasmAttempt) requestBody(n int, end bool) bool {
 	return a.s.requestBody(n, end)
 }
 func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
-func (a wasmAttempt) done()                      { a.s.done() }
+func (a wasmAttempt) done()                      { a.s.v.call("proxy_on_delete", a.s.id) }
 
 func (v *wasmVM) tick() { v.call("proxy_on_tick", v.plugins) }
 
@@ -197,7 +216,33 @@ func (s wasmStream) responseTrailers(n int) bool {
 }
 
 func (s wasmStream) done() {
-	s.v.call("proxy_on_done", s.id)
 	s.v.call("proxy_on_log", s.id)
 	s.v.call("proxy_on_delete", s.id)
+}
+
+// Stray makes calls of compiled wasm that Envoy has no reason for: about contexts that there are not, or not any more, and an answer
+// to no call.
+func (w *Worker) Stray() {
+	v, ok := w.vm.(*wasmVM)
+	if !ok {
+		return
+	}
+	gone := v.newContext(v.plugins)
+	v.worker.known(uint32(gone), &Exchange{worker: w})
+	w.enter(uint32(gone))
+	v.call("proxy_on_delete", gone)
+	for _, id := range []uint64{gone, 1 << 31} {
+		v.call("proxy_on_request_headers", id, 1, 1)
+		w.current.Reply = nil
+		v.call("proxy_on_request_body", id, 0, 1)
+		v.call("proxy_on_request_trailers", id, 0)
+		v.call("proxy_on_response_headers", id, 1, 1)
+		v.call("proxy_on_response_body", id, 0, 1)
+		v.call("proxy_on_response_trailers", id, 0)
+		v.call("proxy_on_log", id)
+		v.call("proxy_on_delete", id)
+		v.call("proxy_on_tick", id)
+		v.call("proxy_on_http_call_response", id, 7, 0, 0, 0)
+	}
+	v.call("proxy_on_http_call_response", v.plugins, 7, 0, 0, 0)
 }

@@ -18,7 +18,7 @@ func (m *Module) getSharedData(_ context.Context, mod api.Module, key, keySize, 
 		return statusNotFound
 	}
 	g.put32(cas, version)
-	return g.give(b, value, size)
+	return g.lend(b, value, size)
 }
 
 func (m *Module) setSharedData(_ context.Context, mod api.Module, key, keySize, value, size, cas uint32) uint32 {
@@ -31,20 +31,20 @@ func (m *Module) setSharedData(_ context.Context, mod api.Module, key, keySize, 
 
 func (m *Module) headerPairs(_ context.Context, mod api.Module, which, ptr, size uint32) uint32 {
 	g := m.guest(mod)
-	if which == mapPostHeaders {
-		return g.give(encodePairs([][2]string{{":status", strconv.Itoa(g.w.answered.status)}}), ptr, size)
-	}
 	if which == mapRequestHeaders {
 		return g.give(encodePairs(g.w.current.Headers), ptr, size)
 	}
-	return g.give(encodePairs(g.w.current.answer), ptr, size)
+	return g.lend(encodePairs(g.w.current.answer), ptr, size)
 }
 
-// header is one of the answer: the filter asks for no other alone.
-func (m *Module) header(_ context.Context, mod api.Module, _, name, nameSize, ptr, size uint32) uint32 {
+// header is one of the answer, or the status that a post was answered with: the filter asks for no other alone.
+func (m *Module) header(_ context.Context, mod api.Module, which, name, nameSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
+	if which == mapPostHeaders {
+		return g.lend([]byte(strconv.Itoa(g.w.answered.status)), ptr, size)
+	}
 	if n := g.string(name, nameSize); has(g.w.current.answer, n) {
-		return g.give([]byte(valueOf(g.w.current.answer, n)), ptr, size)
+		return g.lend([]byte(valueOf(g.w.current.answer, n)), ptr, size)
 	}
 	return statusNotFound
 }
@@ -86,10 +86,13 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 	}
 	b = b[min(int(start), len(b)):]
 	b = b[:min(int(most), len(b))]
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return statusNotFound
+	case which == bufferPluginConfig:
+		return g.give(b, ptr, size)
 	}
-	return g.give(b, ptr, size)
+	return g.lend(b, ptr, size)
 }
 
 // setBuffer replaces a buffer as a whole, which is all that the filter does.

@@ -44,6 +44,15 @@ func (g guest) string(ptr, size uint32) string { return string(g.bytes(ptr, size
 
 func (g guest) put32(ptr, v uint32) { g.m.Memory().WriteUint32Le(ptr, v) }
 
+// lend is give, and the memory is the filter's for the callback only.
+func (g guest) lend(b []byte, ptr, size uint32) uint32 {
+	status := g.give(b, ptr, size)
+	at, _ := g.m.Memory().ReadUint32Le(ptr)
+	v := g.w.vm.(*wasmVM)
+	v.lent = append(v.lent, [2]uint32{at, uint32(len(b))})
+	return status
+}
+
 // give puts bytes into memory that the guest allocates, and where they are into ptr and size.
 func (g guest) give(b []byte, ptr, size uint32) uint32 {
 	r, err := g.m.ExportedFunction("proxy_on_memory_allocate").Call(context.Background(), uint64(max(len(b), 1)))

@@ -5,12 +5,13 @@
 package main
 
 import (
-	"strconv"
+	"encoding/binary"
+	"math"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
 
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
 	"github.com/weirproxy/weir/filter"
 )
 
@@ -36,11 +37,18 @@ func data(s string) (unsafe.Pointer, int32) {
 	return unsafe.Pointer(unsafe.StringData(s)), int32(len(s))
 }
 
-// Now asks for the host's monotonic clock itself: Go's is relative to the start of the VM, so two VMs would not agree.
+// now is the time of the callback that is running; 0 if it has not asked yet.
+var now int64
+
+// Now asks for the host's monotonic clock itself: Go's is relative to the start of the VM, so two VMs would not agree. A
+// callback asks once: it is over before any other begins.
 func (host) Now() int64 {
 	const monotonic = 1
-	clockTimeGet(monotonic, 1, unsafe.Pointer(&out.ns))
-	return out.ns
+	if now == 0 {
+		clockTimeGet(monotonic, 1, unsafe.Pointer(&out.ns))
+		now = out.ns
+	}
+	return now
 }
 
 //go:wasmimport wasi_snapshot_preview1 random_get
@@ -51,10 +59,11 @@ func (host) Random(to []byte) bool {
 	return randomGet(unsafe.Pointer(unsafe.SliceData(to)), int32(len(to))) == 0
 }
 
-func (host) Wall() int64 { return time.Now().UnixNano() }
-
-// The calls that every request makes several times are imported here, without the SDK's layers: each function that is run
-// costs a request more for being fetched into the processor's caches than for what it does.
+func (host) Wall() int64 {
+	const realtime = 0
+	clockTimeGet(realtime, 1, unsafe.Pointer(&out.ns))
+	return out.ns
+}
 
 //go:wasmimport env proxy_get_shared_data
 func getSharedData(key unsafe.Pointer, keySize int32, value, size, cas unsafe.Pointer) uint32
@@ -67,7 +76,9 @@ func getBufferBytes(which, start, most int32, data, size unsafe.Pointer) uint32
 
 func (host) Get(key string) (value []byte, cas uint32, ok bool) {
 	at, n := data(key)
-	if getSharedData(at, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size), unsafe.Pointer(&out.cas)) != 0 {
+	lending = true
+	status := getSharedData(at, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size), unsafe.Pointer(&out.cas))
+	if lending = false; status != 0 {
 		return nil, 0, false
 	}
 	return given(), out.cas, true
@@ -80,7 +91,12 @@ func (host) Set(key string, value []byte, cas uint32) bool {
 
 // buffer reads a body that is buffered, or the chunk that is passing.
 func buffer(which int32, size int) []byte {
-	if size == 0 || getBufferBytes(which, 0, int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+	if size == 0 {
+		return nil
+	}
+	lending = true
+	status := getBufferBytes(which, 0, int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 {
 		return nil
 	}
 	return given()
@@ -88,38 +104,58 @@ func buffer(which int32, size int) []byte {
 
 // Header maps and buffers by their numbers in the ABI.
 const (
-	requestHeaders  = 0
-	responseHeaders = 2
+	requestHeaders          = 0
+	responseHeaders         = 2
+	httpCallResponseHeaders = 6
 
-	requestBody  = 0
-	responseBody = 1
+	requestBody          = 0
+	responseBody         = 1
+	httpCallResponseBody = 4
+	pluginConfig         = 7
 )
+
+// pluginConfiguration is the configuration, in memory that it may keep.
+func pluginConfiguration(size int32) []byte {
+	if size == 0 || getBufferBytes(pluginConfig, 0, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+		return nil
+	}
+	return given()
+}
+
+//go:wasmimport env proxy_set_buffer_bytes
+func setBufferBytes(which, start, most int32, data unsafe.Pointer, size int32) uint32
+
+// setBuffer replaces all of a body, or of the chunk that is passing.
+func setBuffer(which int32, b []byte) {
+	setBufferBytes(which, 0, math.MaxInt32, unsafe.Pointer(unsafe.SliceData(b)), int32(len(b)))
+}
 
 //go:wasmimport env proxy_get_header_map_pairs
 func getHeaderMapPairs(which int32, data unsafe.Pointer, size unsafe.Pointer) uint32
 
-// headers reads a header map. The SDK's own call makes a string of each name and value; here they lie in the memory that
-// the host has filled.
-func headers(which int32) [][2]string {
-	if getHeaderMapPairs(which, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
-		return nil
-	}
+// pairs reads the headers that the host has given, into the same memory each time. Names and values lie where the host has put them.
+func pairs(to [][2]string) [][2]string {
 	raw := unsafe.String(out.data, out.size)
 	number := func(at int) int {
 		return int(raw[at]) | int(raw[at+1])<<8 | int(raw[at+2])<<16 | int(raw[at+3])<<24
 	}
 	n := number(0)
-	pairs := make([][2]string, n)
+	to = slices.Grow(to[:0], n)[:n]
 	text := 4 + 8*n
-	for i := range pairs {
+	for i := range to {
 		name, value := number(4+8*i), number(8+8*i)
-		pairs[i] = [2]string{raw[text : text+name], raw[text+name+1 : text+name+1+value]}
+		to[i] = [2]string{raw[text : text+name], raw[text+name+1 : text+name+1+value]}
 		text += name + value + 2
 	}
-	return pairs
+	return to
 }
 
-func (host) RequestHeaders() [][2]string { return headers(requestHeaders) }
+func (host) RequestHeaders(to [][2]string) [][2]string {
+	if getHeaderMapPairs(requestHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
+		return to[:0]
+	}
+	return pairs(to)
+}
 
 //go:wasmimport env proxy_get_header_map_value
 func getHeaderMapValue(which int32, name unsafe.Pointer, nameSize int32, data, size unsafe.Pointer) uint32
@@ -147,20 +183,35 @@ func (host) RemoveRequestHeader(name string) { removeHeader(requestHeaders, name
 
 func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
 
-func (host) SetRequestBody(body []byte) { _ = proxywasm.ReplaceHttpRequestBody(body) }
+func (host) SetRequestBody(body []byte) { setBuffer(requestBody, body) }
 
-func (host) SetResponseBody(chunk []byte) { _ = proxywasm.ReplaceHttpResponseBody(chunk) }
+func (host) SetResponseBody(chunk []byte) { setBuffer(responseBody, chunk) }
 
-func (host) ResponseHeaders() [][2]string { return headers(responseHeaders) }
+// answer is where the headers of an answer are read to.
+var answer [][2]string
 
-// ResponseHeader is one header of the answer, for who needs no other.
-func (host) ResponseHeader(name string) string {
+func (host) ResponseHeaders() [][2]string {
+	lending = true
+	status := getHeaderMapPairs(responseHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 || out.size < 4 {
+		return nil
+	}
+	answer = pairs(answer)
+	return answer
+}
+
+// header is one header, for who needs no other.
+func header(which int32, name string) string {
 	n, size := data(name)
-	if getHeaderMapValue(responseHeaders, n, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+	lending = true
+	status := getHeaderMapValue(which, n, size, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 || out.size == 0 {
 		return ""
 	}
 	return unsafe.String(out.data, out.size)
 }
+
+func (host) ResponseHeader(name string) string { return header(responseHeaders, name) }
 
 func (host) SetResponseHeader(name, value string) { setHeader(responseHeaders, name, value) }
 
@@ -168,40 +219,29 @@ func (host) RemoveResponseHeader(name string) { removeHeader(responseHeaders, na
 
 func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
 
-func (host) Enter(stream uint32) { _ = proxywasm.SetEffectiveContext(stream) }
+//go:wasmimport env proxy_set_effective_context
+func setEffectiveContext(id uint32) uint32
 
-func (host) Resume() { _ = proxywasm.ResumeHttpRequest() }
+//go:wasmimport env proxy_continue_stream
+func continueStream(which int32) uint32
 
-func (host) SetTick(d time.Duration) {
-	_ = proxywasm.SetTickPeriodMilliSeconds(uint32(d.Milliseconds()))
+//go:wasmimport env proxy_set_tick_period_milliseconds
+func setTickPeriod(ms uint32) uint32
+
+func (host) Enter(stream uint32) { setEffectiveContext(stream) }
+
+func (host) Resume() {
+	const request = 0
+	continueStream(request)
 }
+
+func (host) SetTick(d time.Duration) { setTickPeriod(uint32(d.Milliseconds())) }
 
 //go:wasmimport env proxy_get_property
 func getProperty(path unsafe.Pointer, pathSize int32, data, size unsafe.Pointer) uint32
 
 //go:wasmimport env proxy_set_property
 func setProperty(path unsafe.Pointer, pathSize int32, value unsafe.Pointer, size int32) uint32
-
-// httpCallResponseHeaders and httpCallResponseBody are what Post is answered with, by their numbers in the ABI.
-const (
-	httpCallResponseHeaders = 6
-	httpCallResponseBody    = 4
-)
-
-// Post is of the plugin whose callback is running: if that goes before the answer comes, none does.
-func (host) Post(cluster, path, contentType string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool {
-	sent := [][2]string{{":method", "POST"}, {":path", path}, {":authority", cluster}, {":scheme", "http"}, {"content-type", contentType}}
-	_, err := proxywasm.DispatchHttpCall(cluster, sent, body, nil, uint32(timeout.Milliseconds()), func(_, size, _ int) {
-		status := 0
-		for _, h := range headers(httpCallResponseHeaders) {
-			if h[0] == ":status" {
-				status, _ = strconv.Atoi(h[1])
-			}
-		}
-		answer(status, buffer(httpCallResponseBody, size))
-	})
-	return err == nil
-}
 
 func (host) Property(path ...string) string {
 	p, n := data(strings.Join(path, "\x00"))
@@ -217,8 +257,29 @@ func (host) SetProperty(name, value string) {
 	setProperty(p, n, v, size)
 }
 
+//go:wasmimport env proxy_send_local_response
+func sendLocalResponse(status uint32, details unsafe.Pointer, detailsSize int32, body unsafe.Pointer, bodySize int32,
+	headers unsafe.Pointer, headersSize int32, grpc int32) uint32
+
 func (host) Reply(status int, headers [][2]string, body []byte) {
-	_ = proxywasm.SendHttpResponse(uint32(status), headers, body, -1)
+	const noGRPC = -1
+	h := encode(headers)
+	sendLocalResponse(uint32(status), nil, 0, unsafe.Pointer(unsafe.SliceData(body)), int32(len(body)),
+		unsafe.Pointer(unsafe.SliceData(h)), int32(len(h)), noGRPC)
+}
+
+// encode writes headers as the ABI has them: their number, all sizes, all names and values with a zero each.
+func encode(headers [][2]string) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(headers)))
+	for _, h := range headers {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(h[0])))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(h[1])))
+	}
+	for _, h := range headers {
+		b = append(append(b, h[0]...), 0)
+		b = append(append(b, h[1]...), 0)
+	}
+	return b
 }
 
 //go:wasmimport env proxy_define_metric
@@ -227,7 +288,7 @@ func defineMetric(kind int32, name unsafe.Pointer, size int32, id unsafe.Pointer
 //go:wasmimport env proxy_increment_metric
 func incrementMetric(id uint32, by int64) uint32
 
-// Add adds to a counter. The SDK would panic where Envoy refuses a metric, with a message that brings all of package fmt.
+// Add adds to a counter.
 func (host) Add(m *filter.Metric, n int64) {
 	const counter = 0
 	if m.ID == 0 && defineMetric(counter, unsafe.Pointer(unsafe.StringData(m.Name)), int32(len(m.Name)), unsafe.Pointer(&m.ID)) != 0 {
@@ -236,15 +297,13 @@ func (host) Add(m *filter.Metric, n int64) {
 	incrementMetric(m.ID, n)
 }
 
+//go:wasmimport env proxy_log
+func proxyLog(level int32, message unsafe.Pointer, size int32) uint32
+
+// logLevels are the ABI's.
+var logLevels = [...]int32{filter.Debug: 1, filter.Info: 2, filter.Warn: 3, filter.Error: 4}
+
 func (host) Log(level filter.Level, message string) {
-	switch level {
-	case filter.Error:
-		proxywasm.LogError(message)
-	case filter.Warn:
-		proxywasm.LogWarn(message)
-	case filter.Debug:
-		proxywasm.LogDebug(message)
-	default:
-		proxywasm.LogInfo(message)
-	}
+	m, n := data(message)
+	proxyLog(logLevels[level], m, n)
 }

@@ -2,126 +2,190 @@
 
 //go:build wasip1
 
-// Command wasm is the filter as Envoy loads it: package filter bound to the proxy-wasm SDK. Build it with
-// GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared.
+// Command wasm is the filter as Envoy loads it: package filter behind the proxy-wasm ABI 0.2.0, of which it is as much as it
+// needs. What is not exported Envoy does not call. Build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared.
 package main
 
 import (
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
 	"github.com/weirproxy/weir/filter"
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
 func main() {}
 
-func init() { proxywasm.SetVMContext(&vmContext{}) }
-
 // state is made at the first plugin start: during initialisation Envoy allows no host calls.
 var state *filter.VM
 
-type vmContext struct{ types.DefaultVMContext }
+//go:wasmexport proxy_abi_version_0_2_0
+func abiVersion() {}
 
-func (*vmContext) NewPluginContext(id uint32) types.PluginContext { return &pluginContext{id: id} }
-
-type pluginContext struct {
-	types.DefaultPluginContext
-	id     uint32
-	plugin *filter.Plugin
+// onContextCreate begins a plugin, or a stream of one.
+//
+//go:wasmexport proxy_on_context_create
+func onContextCreate(id, parent uint32) {
+	p := find(parent)
+	c := add(id)
+	switch c.root = parent; {
+	case parent == 0:
+		c.root = id
+	case p == nil || p.plugin == nil:
+		c.kind = nothing
+	case p.plugin.Attempts():
+		c.kind, c.attempt = attempt, p.plugin.NewAttempt(id)
+	default:
+		c.kind, c.stream = stream, p.plugin.NewStream(id)
+	}
 }
 
-func (p *pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
+// onConfigure starts a plugin. Where it fails, Envoy refuses the configuration.
+//
+//go:wasmexport proxy_on_configure
+func onConfigure(id uint32, size int32) bool {
+	c, before := enter(id)
 	if state == nil {
 		state = filter.NewVM(host{})
 	}
-	config, err := proxywasm.GetPluginConfiguration()
-	if err == nil && fleet.IsToNode(config) {
-		if err = state.TakeShares(config); err != nil {
-			proxywasm.LogError("weir: bad shares: " + err.Error())
-			return types.OnPluginStartStatusFailed
-		}
-		return types.OnPluginStartStatusOK
-	}
-	if err == nil {
-		p.plugin, err = state.Configure(p.id, config)
+	ok := c.kind == plugin && configure(c, pluginConfiguration(size))
+	leave(before)
+	return ok
+}
+
+func configure(c *context, config []byte) bool {
+	what, err := "policy", error(nil)
+	if fleet.IsToNode(config) {
+		what, err = "shares", state.TakeShares(config)
+	} else {
+		c.plugin, err = state.Configure(c.id, config)
 	}
 	if err != nil {
-		proxywasm.LogError("weir: bad policy: " + err.Error())
-		return types.OnPluginStartStatusFailed
+		host{}.Log(filter.Error, "weir: bad "+what+": "+err.Error())
+		return false
 	}
-	if p.plugin.Attempts() {
-		return types.OnPluginStartStatusOK
+	if c.plugin != nil && !c.plugin.Attempts() {
+		host{}.SetTick(filter.TickEvery)
 	}
-	if err := proxywasm.SetTickPeriodMilliSeconds(uint32(filter.TickEvery.Milliseconds())); err != nil {
-		return types.OnPluginStartStatusFailed
-	}
-	return types.OnPluginStartStatusOK
+	return true
 }
 
-func (p *pluginContext) OnTick() { state.Tick(p.plugin) }
-
-func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
-	if p.plugin.Attempts() {
-		return &attemptContext{attempt: p.plugin.NewAttempt(id)}
+//go:wasmexport proxy_on_tick
+func onTick(id uint32) {
+	if c, before := enter(id); c.plugin != nil {
+		state.Tick(c.plugin)
+		leave(before)
 	}
-	return &httpContext{stream: p.plugin.NewStream(id)}
-}
-
-type httpContext struct {
-	types.DefaultHttpContext
-	stream *filter.Stream
 }
 
 // beforeRequest does nothing, except in builds for tests: see trap.go.
 var beforeRequest = func() {}
 
-func action(a filter.Action) types.Action { return types.Action(a) }
-
-func (c *httpContext) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	beforeRequest()
-	return action(c.stream.RequestHeaders(end))
+//go:wasmexport proxy_on_request_headers
+func onRequestHeaders(id uint32, _ int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		beforeRequest()
+		a = uint32(c.stream.RequestHeaders(end))
+	case attempt:
+		a = uint32(c.attempt.RequestHeaders())
+	default: // it would pass uncounted
+		host{}.Reply(500, nil, nil)
+		a = uint32(filter.Pause)
+	}
+	leave(before)
+	return a
 }
 
-func (c *httpContext) OnHttpRequestBody(size int, end bool) types.Action {
-	return action(c.stream.RequestBody(size, end))
+//go:wasmexport proxy_on_request_body
+func onRequestBody(id uint32, size int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.RequestBody(int(size), end))
+	case attempt:
+		a = uint32(c.attempt.RequestBody())
+	}
+	leave(before)
+	return a
 }
 
-func (c *httpContext) OnHttpRequestTrailers(int) types.Action {
-	return action(c.stream.RequestTrailers())
+//go:wasmexport proxy_on_request_trailers
+func onRequestTrailers(id uint32, _ int32) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.RequestTrailers())
+	case attempt:
+		a = uint32(c.attempt.RequestBody())
+	}
+	leave(before)
+	return min(a, uint32(filter.Pause)) // trailers have no other way to wait
 }
 
-func (c *httpContext) OnHttpResponseHeaders(_ int, end bool) types.Action {
-	return action(c.stream.ResponseHeaders(end))
+//go:wasmexport proxy_on_response_headers
+func onResponseHeaders(id uint32, _ int32, end bool) (a uint32) {
+	c, before := enter(id)
+	switch c.kind {
+	case stream:
+		a = uint32(c.stream.ResponseHeaders(end))
+	case attempt:
+		a = uint32(c.attempt.ResponseHeaders())
+	}
+	leave(before)
+	return a
 }
 
-func (c *httpContext) OnHttpResponseBody(size int, end bool) types.Action {
-	return action(c.stream.ResponseBody(size, end))
+//go:wasmexport proxy_on_response_body
+func onResponseBody(id uint32, size int32, end bool) (a uint32) {
+	if c, before := enter(id); c.kind == stream {
+		a = uint32(c.stream.ResponseBody(int(size), end))
+		leave(before)
+	}
+	return a
 }
 
-func (c *httpContext) OnHttpResponseTrailers(int) types.Action {
-	return action(c.stream.ResponseTrailers())
+//go:wasmexport proxy_on_response_trailers
+func onResponseTrailers(id uint32, _ int32) (a uint32) {
+	if c, before := enter(id); c.kind == stream {
+		a = uint32(c.stream.ResponseTrailers())
+		leave(before)
+	}
+	return a
 }
 
-func (c *httpContext) OnHttpStreamDone() { c.stream.Done() }
-
-// An attemptContext is the filter in a cluster.
-type attemptContext struct {
-	types.DefaultHttpContext
-	attempt *filter.Attempt
+// onLog comes once for each stream, when it is over and before Envoy's access log is written. Attempts have none.
+//
+//go:wasmexport proxy_on_log
+func onLog(id uint32) {
+	c, before := enter(id)
+	c.end()
+	leave(before)
 }
 
-func (c *attemptContext) OnHttpRequestHeaders(int, bool) types.Action {
-	return action(c.attempt.RequestHeaders())
+// onDelete is the last that comes of a context.
+//
+//go:wasmexport proxy_on_delete
+func onDelete(id uint32) {
+	c, before := enter(id)
+	c.end()
+	leave(before)
+	if c.id == id && c.kind == plugin {
+		dropCalls(id)
+	}
+	remove(id)
 }
 
-func (c *attemptContext) OnHttpRequestBody(int, bool) types.Action {
-	return action(c.attempt.RequestBody())
+// end ends the stream, once.
+func (c *context) end() {
+	if c.kind == stream {
+		c.kind = nothing
+		c.stream.Done()
+		c.stream = nil
+	}
 }
 
-func (c *attemptContext) OnHttpRequestTrailers(int) types.Action {
-	return min(action(c.attempt.RequestBody()), types.ActionPause)
-}
-
-func (c *attemptContext) OnHttpResponseHeaders(int, bool) types.Action {
-	return action(c.attempt.ResponseHeaders())
+//go:wasmexport proxy_on_http_call_response
+func onHttpCallResponse(id, token uint32, _, size, _ int32) {
+	_, before := enter(id)
+	answered(token, size)
+	leave(before)
 }

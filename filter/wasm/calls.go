@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build wasip1
+
+package main
+
+import (
+	"strconv"
+	"time"
+	"unsafe"
+)
+
+// running is the plugin of the context whose callback is running.
+var running uint32
+
+// A call is one that was posted and has no answer yet.
+type call struct {
+	plugin uint32
+	answer func(status int, body []byte)
+}
+
+// calls are by their numbers, which no two of a VM share.
+var calls = map[uint32]call{}
+
+//go:wasmimport env proxy_http_call
+func httpCall(cluster unsafe.Pointer, clusterSize int32, headers unsafe.Pointer, headersSize int32, body unsafe.Pointer, bodySize int32,
+	trailers unsafe.Pointer, trailersSize int32, timeout uint32, token unsafe.Pointer) uint32
+
+var token uint32 // where the host writes that of a new call
+
+// Post is of the plugin whose callback is running: if that goes before the answer comes, none does.
+func (host) Post(cluster, path, contentType string, body []byte, timeout time.Duration, answer func(status int, body []byte)) bool {
+	h := encode([][2]string{{":method", "POST"}, {":path", path}, {":authority", cluster}, {":scheme", "http"}, {"content-type", contentType}})
+	trailers := encode(nil)
+	to, n := data(cluster)
+	if httpCall(to, n, unsafe.Pointer(unsafe.SliceData(h)), int32(len(h)), unsafe.Pointer(unsafe.SliceData(body)), int32(len(body)),
+		unsafe.Pointer(unsafe.SliceData(trailers)), int32(len(trailers)), uint32(timeout.Milliseconds()), unsafe.Pointer(&token)) != 0 {
+		return false
+	}
+	calls[token] = call{running, answer}
+	return true
+}
+
+// answered hands on an answer: one without headers is none.
+func answered(token uint32, size int32) {
+	c, ok := calls[token]
+	if !ok {
+		return // to a plugin that has gone
+	}
+	delete(calls, token)
+	status, _ := strconv.Atoi(header(httpCallResponseHeaders, ":status"))
+	c.answer(status, buffer(httpCallResponseBody, int(size)))
+}
+
+// dropCalls forgets those of a plugin that goes.
+func dropCalls(plugin uint32) {
+	for token, c := range calls {
+		if c.plugin == plugin {
+			delete(calls, token)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build wasip1
+
+package main
+
+import "unsafe"
+
+// What Envoy gives it writes into memory that it asks the VM for. Bodies, headers of answers and values of shared data are used
+// within the callback only, and most of what is given is those: they lie in one place that is used again in each callback, which
+// stays in the processor's caches, and is not the garbage collector's.
+
+// lentSize is how much can be lent in a callback: a usual body, and some buckets. What is more is allocated.
+const lentSize = 64 << 10
+
+var (
+	lent    [lentSize / 8]uint64 // values of shared data are read as what they are, so they are aligned
+	used    uintptr              // bytes of it
+	lending bool                 // the host call that is running gives what is lent
+)
+
+// allocate is called by Envoy within the host calls that give something. size is not 0.
+//
+//go:wasmexport proxy_on_memory_allocate
+func allocate(size uint32) unsafe.Pointer {
+	if end := used + uintptr(size+7)&^7; lending && size <= lentSize && end <= lentSize {
+		p := unsafe.Add(unsafe.Pointer(&lent), used)
+		used = end
+		return p
+	}
+	return unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
+}
+
+// enter begins a callback, and gives its context. leave gets what else it gives.
+func enter(id uint32) (c *context, before uintptr) {
+	if c = find(id); c == nil {
+		c = &stray
+	}
+	now, running = 0, c.root
+	return c, used
+}
+
+// leave ends a callback. What was lent is zero from here on, so that no use of it goes unnoticed.
+func leave(before uintptr) {
+	clear(lent[before/8 : used/8])
+	used = before
+}
