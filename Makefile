@@ -38,7 +38,6 @@ test: $(BINARY) $(ENVOY) $(CLIENTS) $(PEERS) redis page-tools build/weir-trap.wa
 	RAPID_SEED=$${RAPID_SEED:-1} go test -timeout 30m $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -timeout 30m -parallel 6 ./e2e
-	cd bench && go test .
 	cd e2e/manifests && go test -timeout 30m ./...
 
 check: ## format, vet, staticcheck, tidy, architecture, fuzzing (FUZZ_TIME each, default 5000 inputs), clean tree
