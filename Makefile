@@ -34,7 +34,7 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) $(PEERS) redis page-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
+test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
 	RAPID_SEED=$${RAPID_SEED:-1} go test -timeout 30m $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -timeout 30m -parallel 6 ./e2e
