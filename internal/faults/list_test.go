@@ -49,7 +49,7 @@ var faults = []fault{
 	{"a share that grows without tokens for it", "policy/lease.go", "more := to.burst - from.burst - tokens;", "more := -tokens;", "TestLeaseAgainstRealNumbers"},
 	{"a lease that does not end", "policy/lease.go", "case l.Stage == Leased && now >= l.Until:", "case false:", "TestLeaseAgainstRealNumbers"},
 	{"a cap that nobody looks at", "policy/lease.go", "wait = max(wait, s.ring.wait(now, n, &s.shape))", "_ = wait", "TestLeaseAgainstRealNumbers"},
-	{"a refund of what has refilled before a share grew", "policy/lease.go", "min(before, lack)", "lack", "TestLateRefundMintsNothing"},
+	{"a refund of what has refilled before a share grew", "policy/lease.go", "min(before, lack)", "max(before, lack)", "TestLateRefundMintsNothing"},
 	{"an answer in the callback of another stream", "filter/turn.go", "if v.turning != nil && v.turning != s {", "if false {", "TestNobodyIsAnsweredInAnothersCallback"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
 }
