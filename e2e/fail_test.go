@@ -108,7 +108,7 @@ func (s *split) startEnvoy(form string, edits ...func(string) string) *output {
 }
 
 func tinyPolicy(tpm int) string {
-	return fmt.Sprintf("apiVersion: weir/v1\ntrust: [all]\nproviders:\n  openai: {upstream: \"http://MOCK\"}\nlimits:\n  tenant:\n    default: {tpm: %d, burst: 100%%}\n", tpm)
+	return fmt.Sprintf("apiVersion: weir/v1\ntrust: [all]\nproviders:\n  openai: {upstream: \"http://MOCK\"}\nlimits:\n  tenant:\n    default: {tpm: %d, burst: 100%%, scope: node}\n", tpm)
 }
 
 // limits says whether a call of 500 tokens is too large: the limit of the policy in force is below or above.
