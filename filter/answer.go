@@ -124,7 +124,7 @@ func (s *Stream) settle(complete bool) {
 	s.phase = settled
 	s.logged.charged = s.charge(complete)
 	s.heed()
-	s.noteAnswer(s.heard)
+	s.noteAnswer()
 	now := s.vm.host.Now()
 	s.vm.ledger.Settle(now, &s.reservation, s.logged.charged)
 	s.endTake(now, s.logged.charged)

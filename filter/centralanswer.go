@@ -135,6 +135,6 @@ func (s *Stream) refusedCentrally(now int64, r *policy.Refusal) Action {
 		return s.stand(now, w.model, w)
 	}
 	s.phase = reading
-	s.offer(now, &w.path, &w.cost, false) // shares had room for it
+	s.offer(&w.path, &w.cost, false) // shares had room for it
 	return s.deny(r, &w.caller)
 }

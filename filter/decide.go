@@ -122,7 +122,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 			w.refusal = d.Refusal
 			return s.stand(now, model, w)
 		}
-		s.offer(now, &path, &cost, true)
+		s.offer(&path, &cost, true)
 		return s.deny(&d.Refusal, &caller)
 	}
 	return s.goes(now, &path, model, &q, &caller)
@@ -230,7 +230,7 @@ func (s *Stream) isRetry() bool {
 func (s *Stream) send(q dialect.Request) Action {
 	q.Model = "" // it lies in the body's memory, which must not outlive this callback
 	s.request = q
-	s.offer(s.vm.host.Now(), s.reservation.Path(), &s.reservation.Cost, false)
+	s.offer(s.reservation.Path(), &s.reservation.Cost, false)
 	s.rates = s.vm.rates
 	s.issueTicket()
 	s.rewrite()

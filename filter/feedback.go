@@ -68,11 +68,12 @@ func (s *Stream) heed() {
 	now := s.vm.host.Now()
 	v := feedback.Classify(feedback.Reply{Status: s.status, Headers: s.refusal, Body: body, Wall: s.vm.host.Wall()})
 	s.vm.countRefusal(v.Class)
+	is := v
 	if v.Told && s.heard.Told && v.Wait == s.heard.Wait {
 		v.Told, v.Wait = v.Class == feedback.Exhausted, 0 // it is closed for that already
 	}
 	s.pool.refused(s.vm, now, s.reservation.At(), v, true)
-	s.refusal, s.refusalBody = nil, nil
+	s.heard, s.refusal, s.refusalBody = is, nil, nil
 }
 
 // learn shows what a provider tells of its limits, once.

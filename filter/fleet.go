@@ -4,7 +4,6 @@ package filter
 
 import (
 	"time"
-	"unsafe"
 
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/feedback"
@@ -42,6 +41,14 @@ type offered struct {
 	sent     int64 // units
 
 	others [feedback.NumClasses]int64 // refusals of other kinds, of the first meter
+}
+
+// add counts what has happened since; who waits is no sum.
+func (o *offered) add(n *offered) {
+	o.denied, o.answered, o.rejected, o.sent = o.denied+n.denied, o.answered+n.answered, o.rejected+n.rejected, o.sent+n.sent
+	for class := range o.others {
+		o.others[class] += n.others[class]
+	}
 }
 
 // A lack is what a stream waits for, of what only the controller can give.
@@ -82,11 +89,12 @@ func (v *VM) offerOf(now int64, s *policy.Step) *offer {
 }
 
 // offer counts once that the stream asked for a cost, and whether it was refused at first.
-func (s *Stream) offer(now int64, path *policy.Path, cost *policy.Cost, refused bool) {
+func (s *Stream) offer(path *policy.Path, cost *policy.Cost, refused bool) {
 	if s.offered || !s.plugin.policy.Shared {
 		return
 	}
 	s.offered = true
+	now := s.vm.host.Now()
 	for i := range path.Len {
 		o := s.vm.offerOf(now, &path.Steps[i])
 		if o == nil {
@@ -98,7 +106,7 @@ func (s *Stream) offer(now int64, path *policy.Path, cost *policy.Cost, refused 
 	}
 }
 
-// lacks keeps in mind what the last try of the waiter has met that only the controller can give, and says whether there is any.
+// lack keeps in mind what the last try of the waiter has met that only the controller can give, and says whether there is any.
 func (w *waiter) lack(now int64, v *VM) bool {
 	w.lacks = w.lacks[:0]
 	lacks := v.ledger.Lacks()
@@ -128,7 +136,9 @@ func (s *Stream) noteDenied(r *policy.Refusal) {
 }
 
 // noteAnswer counts what a provider made of a call under the rate that is still in force, for its limits.
-func (s *Stream) noteAnswer(v feedback.Verdict) {
+func (s *Stream) noteAnswer() {
+	defer s.vm.guard("note_answer") // the call is settled in any case
+	v := &s.heard
 	if !s.offered || s.pool == nil || s.rates != s.vm.rates {
 		return
 	}
@@ -214,91 +224,4 @@ func (o *offer) clear(now int64) {
 	for k := range o.meters {
 		o.meters[k] = offered{waiting: o.meters[k].waiting, want: o.meters[k].want}
 	}
-}
-
-// In shared data offers lie as they are in memory: all who read them are of the same build.
-
-// An offerHeader stands before the meters of one offer.
-type offerHeader struct {
-	layout  uint32
-	meters  uint32
-	vm      uint64
-	key     policy.Key
-	owner   policy.Key
-	entry   policy.Key
-	tier    policy.Tier
-	space   policy.Space
-	calls   int64
-	cost    policy.Cost
-	refused bool
-}
-
-const (
-	offerLayout = 0x77660002 // changes with every change of the structs
-	offerName   = "fo"
-	maxNews     = 128 << 10
-	newsTries   = 16
-
-	headerBytes  = int(unsafe.Sizeof(offerHeader{}))
-	offeredBytes = int(unsafe.Sizeof(offered{}))
-)
-
-func (o *offer) append(b []byte, vm uint64) []byte {
-	s := &o.step
-	h := offerHeader{
-		layout: offerLayout, meters: uint32(len(o.meters)), vm: vm, tier: s.Tier, key: s.Key, owner: s.Owner, entry: s.Limit.Entry(), space: s.Space,
-		calls: o.calls, cost: o.cost, refused: o.refused,
-	}
-	b = append(b, unsafe.Slice((*byte)(unsafe.Pointer(&h)), headerBytes)...)
-	for k := range o.meters {
-		b = append(b, unsafe.Slice((*byte)(unsafe.Pointer(&o.meters[k])), offeredBytes)...)
-	}
-	return b
-}
-
-// post puts news where the member finds them; false if there is no room, or others were faster each time.
-func (v *VM) post(news []byte) bool {
-	for range newsTries {
-		old, cas, ok := v.host.Get(offerName)
-		if !ok {
-			cas = policy.CreateCAS
-		}
-		if len(old)+len(news) > maxNews {
-			return false
-		}
-		if v.host.Set(offerName, append(old, news...), cas) {
-			return true
-		}
-	}
-	return false
-}
-
-// collect takes all news there are.
-func (v *VM) collect() []byte {
-	for range newsTries {
-		news, cas, ok := v.host.Get(offerName)
-		if !ok || len(news) == 0 {
-			return nil
-		}
-		if v.host.Set(offerName, nil, cas) {
-			return news
-		}
-	}
-	return nil
-}
-
-// nextOffer reads the first offer of news.
-func nextOffer(news []byte) (h *offerHeader, meters []offered, rest []byte) {
-	if len(news) < headerBytes {
-		return nil, nil, nil
-	}
-	h = (*offerHeader)(unsafe.Pointer(unsafe.SliceData(news)))
-	size := headerBytes + int(h.meters)*offeredBytes
-	if h.layout != offerLayout || len(news) < size {
-		return nil, nil, nil
-	}
-	if h.meters > 0 {
-		meters = unsafe.Slice((*offered)(unsafe.Pointer(&news[headerBytes])), h.meters)
-	}
-	return h, meters, news[size:]
 }

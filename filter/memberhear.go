@@ -86,11 +86,7 @@ func (m *member) take(now int64, h *offerHeader, meters []offered) {
 		o := &meters[i]
 		q.used = now
 		q.calls, q.units, q.refused = q.calls+h.calls, q.units+h.cost.In(q.unit), q.refused || h.refused
-		q.seen.denied, q.seen.sent = q.seen.denied+o.denied, q.seen.sent+o.sent
-		q.seen.answered, q.seen.rejected = q.seen.answered+o.answered, q.seen.rejected+o.rejected
-		for class, n := range o.others {
-			q.seen.others[class] += n
-		}
+		q.seen.add(o)
 		if o.waiting > 0 {
 			m.waits[waitKey{h.vm, q}] = wait{o.waiting, o.want, now + waitLasts}
 		} else {

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"slices"
 	"time"
 	"unsafe"
 
@@ -27,21 +28,13 @@ func (v *VM) meetModel(key policy.Key) {
 		return
 	}
 	v.models[key] = true
-	for range newsTries {
-		known, cas, ok := v.host.Get(modelsName)
-		if !ok {
-			cas = policy.CreateCAS
-		}
+	v.update(modelsName, func(known []byte) ([]byte, bool) {
 		list := keysIn(known)
-		for _, k := range list {
-			if k == key {
-				return
-			}
+		if len(list) >= maxModels || slices.Contains(list, key) {
+			return nil, false
 		}
-		if len(list) >= maxModels || v.host.Set(modelsName, append(known, unsafe.Slice((*byte)(unsafe.Pointer(&key)), keyBytes)...), cas) {
-			return
-		}
-	}
+		return append(known, unsafe.Slice((*byte)(unsafe.Pointer(&key)), keyBytes)...), true
+	})
 }
 
 func keysIn(b []byte) []policy.Key {

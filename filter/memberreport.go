@@ -28,7 +28,7 @@ func (m *member) report(now int64) {
 	if !due && !m.urgent || now-m.posted < postGap || !m.mayPost(now, due) {
 		return
 	}
-	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation, Policy: m.plugin.version}
+	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation}
 	if due {
 		ackOnly := m.ack && !m.hello
 		m.ack, m.hello, m.fresh = false, false, false
@@ -130,11 +130,7 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 	if status/100 != 2 {
 		for name, was := range sent {
 			if q := m.quotas[name]; q != nil {
-				q.seen.denied, q.seen.sent = q.seen.denied+was.denied, q.seen.sent+was.sent
-				q.seen.answered, q.seen.rejected = q.seen.answered+was.answered, q.seen.rejected+was.rejected
-				for class, n := range was.others {
-					q.seen.others[class] += n
-				}
+				q.seen.add(&was)
 			}
 		}
 		return

@@ -106,7 +106,6 @@ func (v *VM) InFlight() int64 { return v.ledger.InFlight() }
 type Plugin struct {
 	vm        *VM
 	policy    *policy.Policy
-	version   string // of the policy
 	providers map[*policy.Provider]dialect.Dialect
 	id        uint32        // the host's
 	period    time.Duration // of its ticks

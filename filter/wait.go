@@ -157,8 +157,10 @@ func (s *Stream) stand(now int64, model *policy.Model, w *waiter) Action {
 	if s.waiter == nil {
 		return s.deny(w.because(queue.Queued), &w.caller)
 	}
-	s.offer(now, &w.path, &w.cost, true)
-	v.tellOffers(now)
+	s.offer(&w.path, &w.cost, true)
+	if len(w.lacks) > 0 {
+		v.tellOffers(now) // the next tick may be too late
+	}
 	v.countQueued(w)
 	return s.held()
 }

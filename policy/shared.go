@@ -146,6 +146,3 @@ func (m *SharedMeter) Period() int64 {
 	}
 	return m.state.counter.until / 1e9
 }
-
-// Whole is what the policy says, in units.
-func (m *SharedMeter) Whole() int64 { return m.state.share.whole }

@@ -147,18 +147,7 @@ func (w *meshWorld) send(open func()) {
 
 func (w *meshWorld) run(d time.Duration) {
 	for end := w.now + int64(d); w.now < end; w.now += worldStep {
-		var rest, due []letter
-		for _, l := range w.mail {
-			if l.at <= w.now {
-				due = append(due, l)
-			} else {
-				rest = append(rest, l)
-			}
-		}
-		w.mail = rest
-		for _, l := range due {
-			l.open()
-		}
+		deliver(&w.mail, w.now)
 		for _, e := range w.envoys {
 			if e.Process != nil {
 				w.use(e)
@@ -391,6 +380,48 @@ func TestFirstCallIsServedSoon(t *testing.T) {
 		if took := time.Duration(w.now - from); x.Reply != nil || took > 100*time.Millisecond {
 			t.Errorf("%d: %v after %v", i, x.Reply, took)
 		}
+	}
+}
+
+// A first call may be for most of a limit.
+func TestFirstCallMayBeLarge(t *testing.T) {
+	w := newMesh(t, 1, 2, mesh)
+	for _, e := range w.envoys {
+		e.rate = 0
+	}
+	w.run(time.Second)
+	x := w.envoys[1].Worker(0).Open(chatOf("gpt-4o", 15_000))
+	w.run(200 * time.Millisecond)
+	if !x.Sent {
+		t.Errorf("%+v", x.Reply)
+	}
+}
+
+// A refusal cuts a rate by what its body says it is: not if the account is out of credit.
+func TestRefusalsAreReportedByKind(t *testing.T) {
+	for code, cuts := range map[string]bool{"rate_limit_exceeded": true, "insufficient_quota": false} {
+		w := newMesh(t, 1, 1, mesh)
+		w.envoys[0].rate = 0
+		w.run(time.Second)
+		x := w.envoys[0].Worker(0).Open(chatOf("gpt-4o", 100))
+		w.run(200 * time.Millisecond)
+		if !x.Sent {
+			t.Fatalf("%+v", x.Reply)
+		}
+		x.Respond(429, false, [2]string{"content-type", "application/json"})
+		x.Chunk(fmt.Appendf(nil, `{"error":{"message":"x","type":%q,"code":%q}}`, code, code), true)
+		x.Close()
+		w.run(3 * time.Second)
+		if got := len(w.core.changes) > 0; got != cuts {
+			t.Errorf("%s: cut %v", code, got)
+		}
+	}
+}
+
+func chatOf(model string, output int) filtertest.Request {
+	return filtertest.Request{
+		Path: "/openai/v1/chat/completions", Body: fmt.Appendf(nil, `{"model":%q,"max_tokens":%d,"messages":[{"role":"user","content":"Hi"}]}`, model, output),
+		Headers: [][2]string{{"content-type", "application/json"}, {"x-tenant", "big"}, {"x-user", "u"}},
 	}
 }
 

@@ -122,6 +122,22 @@ type letter struct {
 	open func()
 }
 
+// deliver opens the letters that have come. Those who open them may write others.
+func deliver(mail *[]letter, now int64) {
+	var rest, due []letter
+	for _, l := range *mail {
+		if l.at <= now {
+			due = append(due, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	*mail = rest
+	for _, l := range due {
+		l.open()
+	}
+}
+
 type worldNode struct {
 	*fleettest.Envoy
 	up       bool
@@ -203,18 +219,7 @@ const worldStep = int64(10 * time.Millisecond)
 
 func (w *world) run(d time.Duration) {
 	for end := w.now + int64(d); w.now < end; w.now += worldStep {
-		var rest, due []letter
-		for _, l := range w.mail {
-			if l.at <= w.now {
-				due = append(due, l)
-			} else {
-				rest = append(rest, l)
-			}
-		}
-		w.mail = rest
-		for _, l := range due {
-			l.open()
-		}
+		deliver(&w.mail, w.now)
 		for _, n := range w.nodes {
 			if n.up {
 				w.use(n)

@@ -75,9 +75,10 @@ func (d *Demand) sigma(rate, span float64) float64 {
 	return size * math.Sqrt(max(rate/size, 1)/2/span)
 }
 
-// PerWindow is the estimate in units per window of so many ns, to the nearest unit.
+// PerWindow is the estimate in units per window of so many ns, to the nearest unit: no less than what has been offered since time
+// last passed, so that the first call of all counts at once.
 func (d *Demand) PerWindow(window int64) int64 {
-	return min(int64(d.slow*float64(window)/1e9+0.5), maxUnits)
+	return min(max(int64(d.slow*float64(window)/1e9+0.5), d.units), maxUnits)
 }
 
 // changed says whether demand has moved so far from what was last reported that the share should move with it. rate is the

@@ -155,7 +155,7 @@ func (l *Ledger) lend(units int64) {
 	r := &l.round
 	for _, p := range l.peers {
 		if !p.locked {
-			p.share += units/2/r.live + part(units/2, p.demand, max(r.demand, 1))
+			p.share += units/2/r.live + part(units/2, max(p.demand, l.floorOf(p)), max(r.demand, 1))
 		}
 	}
 }
