@@ -34,6 +34,9 @@ type quota struct {
 	chunk  uint64   // the draw that the last chunk answered
 	said   [3]int64 // given, used and returned, by the last draw
 
+	asked    uint64 // the last draw
+	askedFor int64  // units that a call waited for then
+
 	calls, units int64 // offered since it was counted last
 	refused      bool
 	seen         offered // since the last report

@@ -103,7 +103,9 @@ func (m *member) draw(now int64, msg *fleet.FromNode, q *quota) {
 		return
 	}
 	q.drew, q.said = now, is
-	msg.Draws = append(msg.Draws, *q.drawer.Draw(now, is[0], is[1], is[2], q.want))
+	d := q.drawer.Draw(now, is[0], is[1], is[2], q.want)
+	q.asked, q.askedFor = d.Number, d.Want
+	msg.Draws = append(msg.Draws, *d)
 }
 
 // send posts a message. What was counted comes again with the next, if it does not arrive.

@@ -102,7 +102,7 @@ func (m *member) takeChunk(now int64, c *fleet.Chunk) {
 	q.each(m.vm, now, func(sm *policy.SharedMeter) bool {
 		sm.GiveBack(now)
 		dry := int64(0)
-		if c.Given-sm.Used()-sm.Returned() < q.want {
+		if c.Number == q.asked && c.Given-sm.Used()-sm.Returned() < q.askedFor {
 			dry = now + dryFor
 		}
 		sm.Draw(c.Given, until, dry)

@@ -383,6 +383,30 @@ func TestFirstCallIsServedSoon(t *testing.T) {
 	}
 }
 
+// A stock is used up to its end by calls that come as fast as they are answered, at two Envoys in turn.
+func TestStockIsUsedUp(t *testing.T) {
+	w := newMesh(t, 1, 2, strings.Replace(mesh, "tpd: 150_000", "rpd: 25", 1))
+	for _, e := range w.envoys {
+		e.rate = 0
+	}
+	w.run(time.Second)
+	w.delay = int64(40 * time.Millisecond) // so that answers to earlier draws come while others wait
+	sent := 0
+	for i := range 60 {
+		x := w.envoys[i%2].Worker(i / 2).Open(chatOf("gpt-4o", 5))
+		for !x.Sent && x.Reply == nil {
+			w.run(time.Duration(worldStep))
+		}
+		if x.Sent {
+			sent++
+			x.Answer(200, `{"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
+		}
+	}
+	if sent < 23 || sent > 25 {
+		t.Errorf("%d of 25 were sent", sent)
+	}
+}
+
 // A first call may be for most of a limit.
 func TestFirstCallMayBeLarge(t *testing.T) {
 	w := newMesh(t, 1, 2, mesh)
