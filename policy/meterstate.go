@@ -93,7 +93,12 @@ func (s *meterState) settle(at, now, reserved, actual int64) {
 }
 
 // remaining is the units that would be admitted at once; below zero it is debt.
-func (s *meterState) remaining(now int64) int64 { return min(s.level(now), s.room(now)) }
+func (s *meterState) remaining(now int64) int64 {
+	if s.share.mode == lent { // its window is its lender's
+		return s.share.have(now)
+	}
+	return min(s.level(now), s.room(now))
+}
 
 // level is what the bucket has.
 func (s *meterState) level(now int64) int64 {

@@ -453,22 +453,32 @@ func chatOf(model string, output int) filtertest.Request {
 func TestLoansOutliveTheController(t *testing.T) {
 	w := newMesh(t, 7, 2, mesh)
 	for _, e := range w.envoys {
-		e.rate = 6
+		e.rate = 0
 	}
-	w.run(80 * time.Second)
-	w.start()
-	from := w.now
-	w.run(10 * time.Second)
-	after := 0
-	for _, c := range w.calls {
-		if c.tenant == "small" && c.at > from+int64(3*time.Second) {
-			after++
+	small := chatOf("gpt-4o", 5)
+	small.Headers[1][1] = "small"
+	sent := func(calls int) (n int) { // one every two seconds, which is all that the limit lets through
+		for i := range calls {
+			x := w.envoys[i%2].Worker(0).Open(small)
+			w.run(2 * time.Second)
+			if x.Sent {
+				n++
+				x.Answer(200, `{"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
+			}
+			if x.Reply != nil && !strings.Contains(x.Reply.Body, `"remaining":0,`) {
+				t.Error(x.Reply.Body)
+			}
+			x.Close()
 		}
+		return n
 	}
-	w.run(time.Minute)
-	w.check()
-	if after < 2 {
-		t.Errorf("%d calls in the seconds 3 to 10 of the new controller", after)
+	w.run(time.Second)
+	before := sent(15)
+	w.start()
+	w.run(3 * time.Second)
+	after, rest := sent(4), sent(20)
+	if before < 15 || after < 4 || rest < 14 {
+		t.Errorf("%d calls with the first controller, %d in the seconds 3 to 11 of the next, %d later", before, after, rest)
 	}
 }
 

@@ -65,7 +65,7 @@ func runWith(t *testing.T, root string, f fault) ([]byte, error) {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-overlay", list, "-run", "^"+f.test+"$", "./"+filepath.Dir(f.file), "-rapid.nofailfile", "-rapid.checks=500")
+	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-overlay", list, "-run", "^"+f.test+"$", "./"+filepath.Dir(f.file), "-rapid.nofailfile", "-rapid.checks=10000", "-rapid.shrinktime=0s")
 	cmd.Dir = root
 	return cmd.CombinedOutput()
 }
