@@ -123,7 +123,7 @@ func XDSSource(a Access) *corev3.ApiConfigSource {
 				// control plane is back.
 				RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
 					BaseInterval: durationpb.New(500 * time.Millisecond),
-					MaxInterval:  durationpb.New(5 * time.Second),
+					MaxInterval:  durationpb.New(2 * time.Second),
 				}},
 			}},
 		}},

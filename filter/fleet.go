@@ -59,9 +59,9 @@ type lack struct {
 }
 
 const (
-	// shareHold is how long a call that would not wait is held all the same for what its Envoy has not been granted yet: one round
-	// trip to the controller and back.
-	shareHold = 250 * time.Millisecond
+	// shareHold is how long a call that would not wait is held all the same for what its Envoy has not been granted yet: until
+	// the next message to the controller (see postRate), and for its answer.
+	shareHold = 600 * time.Millisecond
 
 	tellWaiting = int64(100e6) // how often the member hears of those that wait
 	keepOffers  = int64(10e9)  // for how long a bucket that nobody asks for is kept in mind

@@ -22,7 +22,10 @@ type member struct {
 	limits map[policy.Key]*policy.Limit // by entry
 	keys   map[bucketKey]*memberKey
 	quotas map[string]*quota
+	given  map[*quota]bool // of them, those of which units are lent or drawn
 	waits  map[waitKey]wait
+	waited []*quota // for which somebody waited at the last look
+	swept  int64
 
 	offered int64 // when demands were counted
 	posted  int64
@@ -62,7 +65,8 @@ const (
 	offerEvery = int64(50e6)
 	waitLasts  = 3 * tellWaiting
 	keepQuota  = int64(30e9) // without any use
-	maxQuotas  = 2000        // as many as fit into a message
+	sweepEvery = int64(1e9)
+	maxQuotas  = 8000 // as many as fit into a message
 )
 
 func (m *memberState) bytes() []byte {
@@ -107,13 +111,13 @@ func (v *VM) isMember(now int64, p *Plugin) bool {
 		v.member = nil
 		return false
 	}
-	fresh := s.vm != v.id || v.member == nil
+	first, fresh := s.incarnation == 0, s.vm != v.id || v.member == nil
 	if fresh {
 		s.number, s.message = s.number+memberSkip, s.message+memberSkip
 	} else {
 		s = v.member.state
 	}
-	if s.incarnation == 0 {
+	if first {
 		s.incarnation = uint64(v.host.Wall())
 	}
 	s.vm, s.expires = v.id, now+memberLease
@@ -123,13 +127,16 @@ func (v *VM) isMember(now int64, p *Plugin) bool {
 	}
 	if fresh {
 		v.member = newMember(v, p, s)
+		if !first { // the one before may have known of more
+			v.member.unsure(now, p.policy.Entries()...)
+		}
 	}
 	v.member.state = s
 	return true
 }
 
 func newMember(v *VM, p *Plugin, s memberState) *member {
-	m := &member{vm: v, state: s, heard: v.host.Now(), keys: map[bucketKey]*memberKey{}, quotas: map[string]*quota{}, waits: map[waitKey]wait{}}
+	m := &member{vm: v, state: s, heard: v.host.Now(), keys: map[bucketKey]*memberKey{}, quotas: map[string]*quota{}, given: map[*quota]bool{}, waits: map[waitKey]wait{}}
 	m.adopt(p)
 	m.node = fleet.NewNode(v.nodeName(), s.incarnation, m.params)
 	m.node.Resume(s.epoch, s.number)
@@ -151,11 +158,25 @@ func (m *member) adopt(p *Plugin) {
 		l := m.limits[k.step.Limit.Entry()]
 		if l == nil {
 			m.drop(at, k)
+			m.unsure(m.vm.host.Now(), policy.Entry{Limit: k.step.Limit})
 			continue
 		}
 		k.step.Limit, k.step.Since = l, p.policy.Since
 		m.name(m.vm.host.Now(), k)
 	}
+}
+
+// unsure notes that buckets of these limits may hold and remember what is not followed any more.
+func (m *member) unsure(now int64, entries ...policy.Entry) {
+	longest := int64(0)
+	for _, e := range entries {
+		for i := range e.Limit.Meters {
+			if mt := &e.Limit.Meters[i]; mt.Kind == policy.Sliding {
+				longest = max(longest, fleet.MemoryOf(int64(mt.Window()), int64(m.plugin.policy.Fleet.Jitter)))
+			}
+		}
+	}
+	m.node.Unsure(now + int64(m.params.Lease) + longest)
 }
 
 // drop forgets a bucket: its leases run out.
@@ -170,6 +191,7 @@ func (m *member) drop(at bucketKey, k *memberKey) {
 
 func (m *member) dropQuota(name string, q *quota) {
 	delete(m.quotas, name)
+	delete(m.given, q)
 	if q.share != nil {
 		m.node.Forget(q.share)
 	}

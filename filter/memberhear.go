@@ -125,6 +125,7 @@ func (m *member) newQuota(now int64, name string, k *memberKey, sm *policy.Share
 	switch {
 	case sm.Drawn():
 		q.drawer = fleet.NewDrawer(m.node.Name(), m.state.incarnation, name, uint64(now))
+		m.given[q] = true
 		return q
 	case sm.Lent():
 		m.lend(now, q, sm.Used())
@@ -147,4 +148,5 @@ func isSmall(m policy.Meter) bool {
 // first grant.
 func (m *member) lend(now int64, q *quota, used int64) {
 	q.credit, q.taken = fleet.NewCredit(m.node.Name(), m.state.incarnation, q.name, m.params, uint64(now)), used
+	m.given[q] = true
 }

@@ -11,17 +11,29 @@ func (m *member) look(now int64) {
 		m.offered = now
 		m.countDemand(now)
 	}
-	for name, q := range m.quotas {
+	for q := range m.given {
 		switch {
 		case q.credit != nil:
 			m.lookAtCredit(now, q)
-		case q.drawer != nil && q.want > 0 && now-m.heard > away:
+		case q.drawer == nil:
+			delete(m.given, q) // it is shared now
+		case q.want > 0 && now-m.heard > away:
 			m.fallBack(now, q)
-		case q.drawer != nil && q.want > 0 && now-q.drew >= drawAgain:
+		case q.want > 0 && now-q.drew >= drawAgain:
 			m.urgent = true
 		}
+	}
+	if now-m.swept >= sweepEvery {
+		m.swept = now
+		m.sweep(now)
+	}
+}
+
+// sweep drops what nobody uses.
+func (m *member) sweep(now int64) {
+	for name, q := range m.quotas {
 		if now-q.used > keepQuota && (q.credit == nil || q.credit.Idle()) {
-			m.dropQuota(name, q)
+			m.retire(now, name, q)
 		}
 	}
 	for at, k := range m.keys {
@@ -29,6 +41,17 @@ func (m *member) look(now int64) {
 			delete(m.keys, at)
 		}
 	}
+}
+
+// retire drops a quota that nobody uses, when nothing is held of it any more, or for lack of room.
+func (m *member) retire(now int64, name string, q *quota) {
+	switch held := q.share != nil && q.credit == nil && q.share.Live(now); {
+	case held && len(m.quotas) < maxQuotas/2:
+		return
+	case held:
+		m.unsure(now, policy.Entry{Limit: q.key.step.Limit})
+	}
+	m.dropQuota(name, q)
 }
 
 // away is after how long without an answer the controller counts as away; a floor then lasts for floorFor.
@@ -53,14 +76,16 @@ func (m *member) fallBack(now int64, q *quota) {
 const drawAgain = int64(100e6)
 
 func (m *member) countWaits(now int64) {
-	for _, q := range m.quotas {
+	for _, q := range m.waited {
 		q.waiting, q.want = 0, 0
 	}
+	m.waited = m.waited[:0]
 	for k, w := range m.waits {
 		if now >= w.until {
 			delete(m.waits, k)
 			continue
 		}
+		m.waited = append(m.waited, k.quota)
 		k.quota.waiting += w.calls
 		k.quota.want = max(k.quota.want, w.want)
 	}

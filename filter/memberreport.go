@@ -31,10 +31,10 @@ func (m *member) report(now int64) {
 	msg := fleet.FromNode{Node: m.node.Name(), Incarnation: m.state.incarnation}
 	if due {
 		ackOnly := m.ack && !m.hello
-		m.ack, m.hello, m.fresh = false, false, false
-		if r := m.node.Report(now, ackOnly); len(r.Holdings) > 0 {
+		if r := m.node.Report(now, ackOnly); len(r.Holdings) > 0 || m.hello {
 			msg.Report = &r
 		}
+		m.ack, m.fresh = false, false
 	}
 	if due {
 		m.lessons(now, &msg)
@@ -108,28 +108,30 @@ func (m *member) draw(now int64, msg *fleet.FromNode, q *quota) {
 	msg.Draws = append(msg.Draws, *d)
 }
 
-// send posts a message. What was counted comes again with the next, if it does not arrive.
+// send posts a message. What was counted comes again with the next, if it does not arrive, and so does the answer to a hello.
 func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered) {
 	m.state.message++
 	msg.Number = m.state.message
 	m.state.epoch, m.state.number = m.node.Numbers()
 	m.posts, m.posted, m.open = m.posts-1, now, true
-	number := msg.Number
+	number, hello := msg.Number, m.hello
+	m.hello = false
 	if !m.vm.host.Post(fleet.ControlCluster, fleet.ReportPath, fleet.ReportType, msg.Encode(), postTimeout, func(status int, body []byte) {
-		m.answered(number, status, body, sent)
+		m.answered(number, status, body, sent, hello)
 	}) {
-		m.answered(number, 0, nil, sent)
+		m.answered(number, 0, nil, sent, hello)
 	}
 }
 
 // answered takes what a message was answered with; status is 0 if it was not.
-func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered) {
+func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered, hello bool) {
 	defer m.vm.guard("report_answer")
 	if number == m.state.message {
 		m.open = false
 	}
 	m.vm.countReport(status)
 	if status/100 != 2 {
+		m.hello = m.hello || hello
 		for name, was := range sent {
 			if q := m.quotas[name]; q != nil {
 				q.seen.add(&was)
@@ -141,7 +143,14 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 	if len(body) == 0 {
 		return
 	}
-	if h, err := fleet.DecodeHello(body); err == nil && m.node.Hello(h) {
+	if h, err := fleet.DecodeHello(body); err == nil {
+		m.greet(h)
+	}
+}
+
+// greet takes note of another controller.
+func (m *member) greet(h fleet.Hello) {
+	if m.node.Hello(h) {
 		m.hello = true
 		m.state.epoch, m.state.number = m.node.Numbers()
 	}

@@ -28,6 +28,7 @@ func (v *VM) TakeShares(document []byte) error {
 	if err != nil || doc.Shares.Incarnation != m.state.incarnation {
 		return err
 	}
+	m.greet(fleet.Hello{Epoch: doc.Shares.Epoch})
 	m.ack = m.node.Take(now, doc.Shares) || m.ack
 	for i := range doc.Shares.Grants {
 		if q := m.quotas[doc.Shares.Grants[i].Key]; q != nil && q.credit != nil && !q.share.None(now) {

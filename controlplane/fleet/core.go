@@ -40,6 +40,7 @@ type core struct {
 	changes []Change
 	stats   Counters
 	swept   int64
+	census  census
 
 	storeErr error
 	retry    int64
@@ -76,6 +77,7 @@ func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected fun
 			c.dirty[r.Key] = nil
 		}
 	}
+	c.takeCensus()
 	return c, nil
 }
 

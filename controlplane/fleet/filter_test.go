@@ -482,6 +482,59 @@ func TestLoansOutliveTheController(t *testing.T) {
 	}
 }
 
+// A controller that comes back after all leases have ended lends again within three seconds, for every Envoy says what it holds, also
+// one of which nobody wants anything. Where one has died and cannot say, it waits.
+func TestBackAfterLeasesHaveEnded(t *testing.T) {
+	for name, dies := range map[string]bool{"all live": false, "one has died": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newMesh(t, 5, 3, strings.Replace(mesh, "tpd: 150_000", "tpd: 15_000_000", 1))
+			w.envoys[0].rate, w.envoys[1].rate, w.envoys[2].rate = 12, 8, 0
+			w.run(time.Minute)
+			w.core = nil
+			w.run(40 * time.Second)
+			if dies {
+				w.envoys[1].Process = nil
+			}
+			w.start()
+			w.run(3 * time.Second)
+			from := w.now
+			w.run(10 * time.Second)
+			tokens, ideal := w.most(time.Minute, func(c *meshCall) bool { return c.at > from && c.model == "gpt-4o" }, (*meshCall).tokens), int64(10_000)
+			if back := tokens > ideal/2; back == dies {
+				t.Errorf("%d tokens in the seconds 3 to 13, the limit is %d", tokens, ideal)
+			}
+			w.run(2 * time.Minute)
+			w.check()
+		})
+	}
+}
+
+// What the store does not know of, the next controller would not wait for: so an Envoy is sent nothing before.
+func TestNothingIsGivenToWhomTheStoreDoesNotKnow(t *testing.T) {
+	w := newMesh(t, 5, 2, mesh)
+	w.envoys[0].rate = 0
+	w.envoys[1].rate = 0
+	w.run(time.Second)
+	send := func(e int) bool {
+		x := w.envoys[e].Worker(0).Open(chatOf("gpt-4o", 100))
+		w.run(time.Second)
+		defer x.Close()
+		return x.Sent
+	}
+	if !send(0) {
+		t.Error("a call at an Envoy that the store knows was not sent")
+	}
+	w.store.broken = true
+	if send(1) || !send(0) {
+		t.Error("an Envoy was given something that the store does not know, or the other is given nothing more")
+	}
+	w.store.broken = false
+	w.run(time.Second)
+	if !send(1) {
+		t.Error("a call was not sent when the store knew of its Envoy")
+	}
+}
+
 // Whatever breaks, no limit does. WEIR_SEED=N tries forty seeds from N on.
 func TestFilterSharesUnderFaults(t *testing.T) {
 	seeds := uint64(6)

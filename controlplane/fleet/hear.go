@@ -40,12 +40,14 @@ func (c *core) node(m *fleet.FromNode) *node {
 		n = &node{id: m.Node, outbox: &c.outbox}
 		n.life(m.Incarnation)
 		c.nodes[m.Node] = n
+		c.register(n)
 	}
 	switch {
 	case m.Incarnation < n.incarnation:
 		return nil
 	case m.Incarnation > n.incarnation:
 		n.life(m.Incarnation)
+		c.register(n)
 	}
 	return n
 }
@@ -59,12 +61,14 @@ func (c *core) holdings(n *node, r *fleet.Report) (heard bool) {
 		c.stats.Hellos++
 		return false
 	}
+	all := r.All
 	for i := range r.Holdings {
 		h := &r.Holdings[i]
 		n.acknowledged(h)
 		q := c.quota(h.Key)
 		switch {
 		case q == nil:
+			all = all && h.Rate+h.Cap+h.Remembered == 0 // of a limit that may come to be another's
 		case q.lender != nil:
 			q.used = c.now
 			n.byToken(c.now, h.Key, n.incarnation)
@@ -73,6 +77,9 @@ func (c *core) holdings(n *node, r *fleet.Report) (heard bool) {
 			q.ledger.Report(c.now, r, h)
 			c.schedule(q)
 		}
+	}
+	if all {
+		c.toldAll(n)
 	}
 	return true
 }

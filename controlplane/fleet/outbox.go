@@ -14,6 +14,7 @@ import (
 type node struct {
 	id          string
 	incarnation uint64
+	kept        bool // the store knows of this life
 	seen        int64
 	numbers     window
 	grants      map[string]fleet.Grant
@@ -140,6 +141,10 @@ func (n *node) document(now int64, epoch uint64) []byte {
 		m.Rates = append(m.Rates, n.rates[k])
 	}
 	b := m.Encode()
+	for len(b) > fleet.MaxMessage { // the rest has its turn when these have been taken
+		m.Shares.Grants, m.Lent, m.Chunks = m.Shares.Grants[:len(m.Shares.Grants)/2], m.Lent[:len(m.Lent)/2], m.Chunks[:len(m.Chunks)/2]
+		b = m.Encode()
+	}
 	if string(b) == string(n.sent) {
 		return nil
 	}

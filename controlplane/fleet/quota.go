@@ -99,6 +99,9 @@ func (c *core) newLedger(q *quota) *fleet.Ledger {
 	c.resume(q, l)
 	l.Rebalance(max(c.now-q.shared.Window, c.start), nil)
 	l.Rebalance(c.now, nil)
+	if c.census.over {
+		l.EndLearning(c.now)
+	}
 	return l
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // tick does what is due, and gives the documents to send, by node. If the store fails, nothing of a stock is given that it does
-// not know of, and no floor; shares go on otherwise, for they do not outlive the controller.
+// not know of, and no floor; shares of Envoys that it knows go on otherwise, for
+// they do not outlive the controller.
 func (c *core) tick() (documents map[string][]byte, err error) {
 	for len(c.plan) > 0 && c.plan[0].due <= c.now {
 		c.serve(c.plan[0])
@@ -26,13 +27,13 @@ func (c *core) tick() (documents map[string][]byte, err error) {
 
 // flush gives the documents of all nodes that wait for one, and of others that have waited for company.
 func (c *core) flush() map[string][]byte {
-	documents := map[string][]byte{}
+	documents := c.greetings()
 	later := c.outbox[:0]
 	c.flushAt = 0
 	for _, n := range c.outbox {
-		if c.now < n.due {
+		if c.now < n.due || !n.kept {
 			later = append(later, n)
-			if c.flushAt == 0 || n.due < c.flushAt {
+			if n.kept && (c.flushAt == 0 || n.due < c.flushAt) {
 				c.flushAt = n.due
 			}
 			continue
@@ -68,7 +69,7 @@ func (c *core) serve(q *quota) {
 	c.schedule(q)
 }
 
-const sweepEvery = int64(time.Second)
+const sweepEvery = int64(500 * time.Millisecond)
 
 // sweep drops what is over.
 func (c *core) sweep() {
@@ -86,6 +87,7 @@ func (c *core) sweep() {
 			delete(c.nodes, id)
 		}
 	}
+	c.sweepCensus()
 }
 
 // forgetNode is how long a node is remembered that says nothing. Nothing depends on it but which messages came twice.

@@ -81,7 +81,7 @@ const maxShown = 1000
 // status gives the quotas by their names, or if most is above 0 the busiest, no more than so many of them.
 func (c *core) status(most int) Status {
 	s := Status{
-		Epoch: c.epoch, Learning: !c.first && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
+		Epoch: c.epoch, Learning: !c.first && !c.census.over && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
 		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
 	}
 	all := make([]*quota, 0, len(c.quotas))

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// MaxMessage bounds the size of a message, in bytes: 512 quotas with all that there is to say of each, twice over.
-const MaxMessage = 256 << 10
+// MaxMessage bounds the size of a message, in bytes: 8,192 quotas with all that there is to say of each, and some.
+const MaxMessage = 4 << 20
 
 // maxName bounds names of nodes and keys, in bytes.
 const maxName = 256

@@ -90,10 +90,24 @@ var plants = map[string]struct {
 			}
 		}
 	})}},
+	"all has been learned when one has told": {tune: census, fault: fault{start: func(w *world) {
+		for l := range w.awaited {
+			if len(w.awaited) > 1 {
+				delete(w.awaited, l)
+			}
+		}
+	}}},
+	"a life that has ended is not waited for": {windowed: true, tune: census, fault: fault{start: func(w *world) {
+		for _, d := range w.died {
+			delete(w.awaited, d.life)
+		}
+	}}},
 	"windows are learned no longer than rates": {windowed: true, fault: fault{start: func(w *world) {
 		w.ledger.learnCaps = w.ledger.learnRates
 	}}},
 }
+
+func census(c *worldConfig, _ *Quota) { c.census, c.restarts = true, true }
 
 // unclamped adds to the pool what flows in, whatever fits.
 func unclamped() func(w *world) {

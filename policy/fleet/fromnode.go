@@ -68,7 +68,7 @@ const (
 )
 
 // maxParts bounds lists of each kind.
-const maxParts = 2048
+const maxParts = 8192
 
 // Encode gives the bytes of the message.
 func (m *FromNode) Encode() []byte {
@@ -82,6 +82,7 @@ func (m *FromNode) Encode() []byte {
 		w.uint(r.Number)
 		w.uint(r.Epoch)
 		w.flag(r.AckOnly)
+		w.flag(r.All)
 		w.end(partReport)
 		for i := range r.Holdings {
 			r.Holdings[i].write(w)
@@ -132,7 +133,7 @@ func (m *FromNode) read(number byte, p *reader) {
 	case partNode:
 		m.Node, m.Incarnation, m.Number, m.Policy = p.text(), p.uint(), p.uint(), p.text()
 	case partReport:
-		m.Report = &Report{Number: p.uint(), Epoch: p.uint(), AckOnly: p.flag()}
+		m.Report = &Report{Number: p.uint(), Epoch: p.uint(), AckOnly: p.flag(), All: p.flag()}
 	case partHolding:
 		if m.Report == nil {
 			p.bad = true

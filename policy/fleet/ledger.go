@@ -21,6 +21,7 @@ type Ledger struct {
 
 	// Until these times only what nodes of this epoch brought may move: rates, and caps, which last a window longer.
 	learnRates, learnCaps int64
+	oldLeases             int64 // until then leases of an earlier controller may run
 
 	// Until these times nodes that have not been heard of may keep floors that an earlier controller gave them.
 	unheardRates, unheardCaps int64
@@ -48,7 +49,7 @@ func NewLedger(now int64, key string, q Quota, p Params, epoch uint64, first boo
 		l.pool, l.inflow = q.Burst, q.Limit
 	} else {
 		l.learnRates = now + p.outlast(int64(p.Lease))
-		l.learnCaps = l.learnRates + l.memory()
+		l.oldLeases, l.learnCaps = l.learnRates, l.learnRates+l.memory()
 		l.unheardRates = l.learnRates + p.outlast(int64(p.Forget))
 		l.oldFloors = l.unheardRates
 		l.unheardCaps = l.unheardRates + l.memory()
@@ -77,6 +78,13 @@ func (l *Ledger) Resume(seats []string) {
 		l.seats++
 	}
 	l.unheardRates, l.unheardCaps = 0, 0
+}
+
+// EndLearning tells the ledger that each node that may hold anything of the quota under an earlier controller has said so to this one
+// ([Report.All]), and each that may have spent of it lately.
+func (l *Ledger) EndLearning(now int64) {
+	l.learnRates, l.learnCaps = min(l.learnRates, now), min(l.learnCaps, now)
+	l.pending = true
 }
 
 // memory is for how long after its end a grant may still be remembered, in ns of the controller's clock.
@@ -141,7 +149,7 @@ func (l *Ledger) join(now int64, p *peer, r *Report, h *Holding) {
 	if old.incarnation != 0 || old.floor > 0 && h.Floor == 0 {
 		p.haunt(now, l.memory(), &old, &l.whole)
 	}
-	end := max(l.learnRates, now)
+	end := max(l.oldLeases, now)
 	p.version, p.acked = h.Version, h.Version // not 0 if the ledger has forgotten this life
 	p.holds = append(p.holds, hold{version: h.Version, rate: h.Rate, cap: h.Cap, end: end})
 	if now < l.oldFloors { // later, it is a report that has been very long on its way

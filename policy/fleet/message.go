@@ -10,6 +10,7 @@ type Report struct {
 	Number      uint64 // greater in each report of this life
 	Epoch       uint64 // of the controller whose grants it holds; 0: of none yet
 	AckOnly     bool
+	All         bool // beside its holdings, the node holds and remembers nothing of an earlier epoch but floors
 	Holdings    []Holding
 }
 

@@ -21,6 +21,7 @@ type Node struct {
 	sent     [64]sentTime // by number
 	reported int64        // when
 	answered uint64       // the last report that a grant answered
+	unsure   int64        // until then something may be held that is not known any more
 	events   float64      // event reports it may send now
 	counted  int64        // when events was brought up to date
 
@@ -77,6 +78,9 @@ func (n *Node) Forget(s *Share) {
 // Resume makes a node go on with an epoch that it has heard of, and with numbers that it has not used.
 func (n *Node) Resume(epoch, number uint64) { n.epoch, n.number = epoch, number }
 
+// Unsure tells the node that until then its meters may hold or remember what it has no share of.
+func (n *Node) Unsure(until int64) { n.unsure = max(n.unsure, until) }
+
 // Name is the node's.
 func (n *Node) Name() string { return n.name }
 
@@ -113,12 +117,13 @@ func (n *Node) period() time.Duration {
 	return n.params.Report * time.Duration(950+h>>33%101) / 1000
 }
 
-// Report makes the report that is to be sent now; one without holdings need not be sent. ackOnly is for one that a grant asked for: it wants no answer.
+// Report makes the report that is to be sent now; one without holdings need not be sent,
+// but for the first after a [Hello]. ackOnly is for one that a grant asked for: it wants no answer.
 func (n *Node) Report(now int64, ackOnly bool) Report {
 	n.number++
 	n.sent[n.number%uint64(len(n.sent))] = sentTime{n.number, now}
 	n.reported = now
-	r := Report{Node: n.name, Incarnation: n.incarnation, Number: n.number, Epoch: n.epoch, AckOnly: ackOnly}
+	r := Report{Node: n.name, Incarnation: n.incarnation, Number: n.number, Epoch: n.epoch, AckOnly: ackOnly, All: now >= n.unsure}
 	for _, s := range n.shares {
 		if h, worth := s.report(now, n.params, ackOnly); worth {
 			r.Holdings = append(r.Holdings, h)

@@ -127,7 +127,10 @@ func drawWorld(k int, windowed bool) (worldConfig, Quota, Params) {
 	if r.IntN(2) == 0 && !slices.Contains(onceBroken, k) { // more or fewer nodes than have floors
 		q.Nodes = 1 + r.Int64N(q.Nodes+3)
 	}
-	c.idle, c.seats = k%2 == 1, k%3 == 1
+	c.idle, c.seats, c.census = k%2 == 1, k%3 == 1, k%5 < 2
+	if c.census && !slices.Contains(onceBroken, k) { // one who has died cannot tell
+		c.restarts = k%4 == 0
+	}
 	return c, q, p
 }
 
@@ -142,7 +145,7 @@ func TestNeverMoreThanTheQuota(t *testing.T) {
 		if n, err := strconv.Atoi(os.Getenv("RUNS")); err == nil { // RUNS=1000: for long
 			runs = n
 		}
-		worst, held, window, grants := 0.0, 0.0, 0.0, 0
+		worst, held, window, grants, learned := 0.0, 0.0, 0.0, 0, 0
 		for _, k := range append(onceBroken, indices(runs)...) {
 			c, q, p := drawWorld(k, windowed)
 			w := newWorld(c, q, p, fault{}).run()
@@ -150,7 +153,11 @@ func TestNeverMoreThanTheQuota(t *testing.T) {
 				t.Errorf("windowed %v, run %d %+v: %s", windowed, k, c, w.broken)
 			}
 			worst, held, window, grants = max(worst, w.maxSum), max(held, w.maxHeld), max(window, w.maxWin), grants+w.grants
+			learned += w.learned
 		}
-		t.Logf("windowed %v: at most %.6f of the quota in rates, %.6f held, %.6f in a window; %d grants", windowed, worst, held, window, grants)
+		t.Logf("windowed %v: at most %.6f of the quota in rates, %.6f held, %.6f in a window; %d grants; %d times learned soon", windowed, worst, held, window, grants, learned)
+		if learned == 0 {
+			t.Error("no new controller was told all before its time")
+		}
 	}
 }

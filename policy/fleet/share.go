@@ -55,6 +55,12 @@ func (s *Share) Held(now int64) int64 {
 	return max(s.lease.Terms.Cap, s.meter.Remembered(now))
 }
 
+// Live says whether the share has a lease, or the ring counts anything.
+func (s *Share) Live(now int64) bool {
+	s.Settle(now)
+	return s.lease.Stage == policy.Leased || s.meter.Remembered(now) > 0
+}
+
 // Settle brings the meter down where a lease has ended. It must be called before anything is taken from the meter; what is
 // done late is done as of the time when it was due. What the bucket loses by it is not given back: the controller may have lent it
 // to somebody else.
@@ -106,7 +112,8 @@ func (s *Share) report(now int64, p Params, ackOnly bool) (h Holding, worth bool
 	if s.idle++; h.Demand > 0 {
 		s.idle = 0
 	}
-	worth = s.idle < idleReports || remembered > 0 || ackOnly && s.lease.Version != s.ackOf
+	old := s.lease.Stage == policy.Leased && s.lease.Version == 0 // of an earlier epoch
+	worth = s.idle < idleReports || remembered > 0 || old || ackOnly && s.lease.Version != s.ackOf
 	s.told, s.ackOf = s.demand.slow, s.lease.Version
 	return h, worth
 }

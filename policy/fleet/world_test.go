@@ -26,7 +26,10 @@ type world struct {
 	epoch   uint64
 	nodes   []*worldNode
 	planted fault
-	outside bool // judge by what is spent alone, not by the ledger
+	died    []died
+	awaited map[life]bool // who has not told the controller all; nil: it does not know
+	learned int           // how often all have, before the time
+	outside bool          // judge by what is spent alone, not by the ledger
 
 	bucket   float64    // an exact bucket that is charged with each admission
 	admitted []admitted // in the last window
@@ -40,6 +43,16 @@ type world struct {
 	broken   string
 	grants   int
 	worst    float64
+}
+
+type life struct {
+	name        string
+	incarnation uint64
+}
+
+type died struct {
+	life
+	at int64
 }
 
 type admitted struct{ at, units int64 }
@@ -59,6 +72,7 @@ type worldConfig struct {
 	cuts         bool // the limit is cut and restored
 	idle         bool // some have no demand at all
 	seats        bool // a new controller knows who may have a floor
+	census       bool // and who there was
 }
 
 type worldNode struct {
@@ -159,6 +173,7 @@ func (w *world) schedule() {
 				n := w.nodes[w.rng.IntN(len(w.nodes))]
 				if n.up {
 					n.up = false
+					w.died = append(w.died, died{life{n.name, n.incarnation}, w.now})
 					w.at(3*w.rng.Float64(), func() { w.startNode(n) })
 				}
 			})
@@ -197,8 +212,46 @@ func (w *world) failOver() {
 		w.ledger.Resume(seats)
 	}
 	w.ledger.SetLimit(w.now, limit)
+	if w.cfg.census {
+		w.takeCensus()
+	}
 	if w.planted.start != nil {
 		w.planted.start(w)
+	}
+}
+
+// takeCensus has the controller know which lives may have left anything, and greet them.
+func (w *world) takeCensus() {
+	w.awaited = map[life]bool{}
+	for _, d := range w.died {
+		if w.now-d.at < w.params.outlast(int64(w.params.Lease))+w.ledger.memory() {
+			w.awaited[d.life] = true
+		}
+	}
+	for _, n := range w.nodes {
+		if n.up {
+			w.awaited[life{n.name, n.incarnation}] = true
+			w.greet(n)
+		}
+	}
+}
+
+func (w *world) greet(n *worldNode) {
+	h := Hello{w.epoch}
+	w.send(n, func() {
+		if n.up && n.node.Hello(h) {
+			w.report(n, false)
+		}
+	})
+}
+
+// toldAll ends the learning with the last who tells.
+func (w *world) toldAll(r *Report) {
+	if r.All && r.Epoch == w.epoch && len(w.awaited) > 0 {
+		if delete(w.awaited, life{r.Node, r.Incarnation}); len(w.awaited) == 0 && w.now < max(w.ledger.learnCaps, w.ledger.learnRates) {
+			w.ledger.EndLearning(w.now)
+			w.learned++
+		}
 	}
 }
 
@@ -233,15 +286,11 @@ func (w *world) receive(n *worldNode, r Report) {
 	}
 	for i := range r.Holdings {
 		if !w.ledger.Report(w.now, &r, &r.Holdings[i]) {
-			h := Hello{w.epoch}
-			w.send(n, func() {
-				if n.up && n.node.Hello(h) {
-					w.report(n, false)
-				}
-			})
+			w.greet(n)
 			return
 		}
 	}
+	w.toldAll(&r)
 }
 
 func (w *world) rebalance() {
