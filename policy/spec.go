@@ -68,6 +68,7 @@ type LimitSpec struct {
 	Scope       string  `json:"scope,omitempty"`
 	Mode        Mode    `json:"mode,omitzero"`
 	MaxOutput   *Count  `json:"max_output,omitempty"`
+	Probe       bool    `json:"probe,omitempty"`
 }
 
 // EnvironmentSpec is what an environment is held to: a share of each provider's limits, or limits of its own, or both.
