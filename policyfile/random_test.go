@@ -50,6 +50,7 @@ var words = map[string][]string{
 	"include_usage": {"", "keep", "add"},
 	"scope":         {"", "node", "fleet", "central"},
 	"reserve":       {"", "declared", "learned"},
+	"cap":           {"", "none", "default"},
 	"uncertain":     {"", "refund", "keep"},
 	"admit":         {"", "off", "debug", "info", "warn"},
 	"deny":          {"", "off", "debug", "info", "warn"},
