@@ -18,7 +18,7 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './bench/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './bench/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl controlplane/translate/courier/*.wasm cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
