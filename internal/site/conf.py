@@ -23,6 +23,7 @@ suppress_warnings = ["myst.header"]  # a level of headings that is left out lead
 html_theme = "furo"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
+html_favicon = "icon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]

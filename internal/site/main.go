@@ -16,6 +16,9 @@ import (
 	"strings"
 )
 
+// iconFile is the status page's icon.
+const iconFile = "controlplane/page/icon.svg"
+
 //go:embed conf.py
 var conf []byte
 
@@ -71,7 +74,13 @@ func prepare(source, tools, work string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"conf.py": conf, "static/site.css": css, "static/site.js": script, "static/mermaid.js": drawing}
+	icon, err := os.ReadFile(filepath.Join(source, iconFile))
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{
+		"conf.py": conf, "icon.svg": icon, "static/site.css": css, "static/site.js": script, "static/mermaid.js": drawing,
+	}
 	if err := pages(source, files); err != nil {
 		return err
 	}
