@@ -24,7 +24,7 @@ SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './benc
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench bench-test bench-pushes capacity profile tokens-report fuzz soak vuln release clean
+.PHONY: help build demo test check race bench bench-test bench-pushes capacity profile tokens-report fuzz soak vuln release site clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ build: $(BINARY) ## bin/weir, with the filter in it, and build/weir.wasm; TABLES
 demo: $(BINARY) $(ENVOY) ## run everything with a mock provider, and show who got what
 	@$(BINARY) demo
 
-test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
+test: $(BINARY) $(ENVOY) $(CLIENTS) redis page-tools site-tools build/weir-trap.wasm ## all tests (RAPID_SEED=0: with other random choices each time), with a real Envoy, a real Redis, a real browser and real client libraries
 	RAPID_SEED=$${RAPID_SEED:-1} go test -timeout 30m $$(go list ./... | grep -v /e2e$$)
 	go test $(call tags,$(ALL_TABLES)) ./policy/tokens
 	go test -timeout 30m -parallel 6 ./e2e
@@ -93,6 +93,9 @@ vuln: ## govulncheck, where its database can be reached
 release: $(EMBED) ## binaries, images, checksums and what they are made of, into build/release, the same every time
 	go run ./internal/release build/release
 
+site: site-tools ## the documentation as a site, into build/site; a link that leads nowhere is an error
+	go run ./internal/site .tools/site build/site
+
 clean: ## remove what was built
 	rm -rf bin build $(EMBED)
 
@@ -107,13 +110,16 @@ build/tables: always
 	@mkdir -p build
 	@echo '$(TAGS)' | cmp -s - $@ || echo '$(TAGS)' > $@
 
-.PHONY: always redis page-tools
+.PHONY: always redis page-tools site-tools
 
 redis:
 	@sh hack/get-redis.sh
 
 page-tools:
 	@sh hack/get-page-tools.sh .tools
+
+site-tools:
+	@sh hack/get-site-tools.sh .tools
 
 # A filter that traps on command, for tests only.
 build/weir-trap.wasm: $(SOURCE) build/tables

@@ -3,183 +3,29 @@
 package controlplane
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/weirproxy/weir/internal/browser"
 )
 
-// A browser is a real one that shows the page.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
+// A chrome is a browser that shows the status page, by shorter names.
+type chrome struct{ *browser.Browser }
 
-	mu         sync.Mutex
-	complaints []string // of its console
-	asked      []string // other addresses than the page's own
-}
-
-// chromium finds the browser.
-func chromium(t *testing.T) string {
+func newBrowser(t *testing.T) chrome {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Fatal("there is no chromium: make test installs what is missing, or says what to install")
-	return ""
+	return chrome{browser.Start(t, "../.tools")}
 }
 
-// newBrowser starts a browser, which ends with the test.
-func newBrowser(t *testing.T) *browser {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true)) // it shows nothing but what this test serves
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(allocator)
-	t.Cleanup(end)
-	b := &browser{t: t, ctx: ctx}
-	must(t, chromedp.Listen(ctx, b.event)) // the first use starts it
-	call(b, log.Enable, cdp.Empty{})
-	call(b, network.Enable, network.EnableParams{})
-	return b
+func eval[T any](b chrome, script string, options ...chromedp.EvaluateOption) T {
+	return browser.Eval[T](b.Browser, script, options...)
 }
 
-// call sends the browser a command.
-func call[P, R any](b *browser, command cdp.Command[P, R], p P) R {
-	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	r, err := chromedp.Call(ctx, command, p)
-	must(b.t, err)
-	return r
-}
-
-// eval gives what a script says.
-func eval[T any](b *browser, script string, options ...chromedp.EvaluateOption) T {
-	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, options...))
-	must(b.t, err)
-	return v
-}
-
-func (b *browser) event(e any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch e := e.(type) {
-	case *log.EventEntryAdded:
-		b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
-	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, fmt.Sprintf("%s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
-	case *runtime.EventConsoleAPICalled:
-		b.complaints = append(b.complaints, fmt.Sprintf("console.%s", e.Type))
-	case *network.EventRequestWillBeSent:
-		b.asked = append(b.asked, e.Request.URL)
-	}
-}
-
-// do has the browser do something, within a minute: the machine may be busy.
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	must(b.t, chromedp.Do(ctx, actions...))
-}
-
-// text is what people read in an element.
-func (b *browser) text(selector string) string {
-	b.t.Helper()
-	return eval[string](b, "document.querySelector("+strconv.Quote(selector)+").innerText")
-}
-
-// await waits until a script says true.
-func (b *browser) await(script string) {
-	b.t.Helper()
-	end := time.Now().Add(30 * time.Second)
-	for !eval[bool](b, "Boolean("+script+")") {
-		if time.Now().After(end) {
-			b.t.Fatalf("never: %s\n%s\n%q", script, b.text("body"), b.complaints)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// size sets how large the window is, and whether colors are dark.
-func (b *browser) size(width, height int64, scheme string) {
-	b.t.Helper()
-	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-}
-
-// picture takes one of the whole page, if WEIR_PICTURES names a folder for them.
-func (b *browser) picture(name string) {
-	b.t.Helper()
-	dir := os.Getenv("WEIR_PICTURES")
-	if dir == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	must(b.t, err)
-	must(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
-}
-
-// axe looks for what keeps people from using the page.
-func (b *browser) axe() {
-	b.t.Helper()
-	source, err := os.ReadFile(filepath.Join("..", ".tools", "page", "axe.js"))
-	if err != nil {
-		b.t.Fatalf("make test fetches axe-core: %v", err)
-	}
-	eval[int](b, string(source)+";0")
-	text := eval[string](b, `axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"]})
-		.then(r => JSON.stringify({passes: r.passes.length, violations: r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary)])}))`,
-		chromedp.EvalAwaitPromise)
-	var result struct {
-		Passes     int
-		Violations []any
-	}
-	must(b.t, json.Unmarshal([]byte(text), &result))
-	if result.Passes < 20 {
-		b.t.Errorf("axe has looked at %d things only", result.Passes)
-	}
-	for _, v := range result.Violations {
-		b.t.Errorf("axe: %v", v)
-	}
-}
-
-// quiet fails the test if the console has said anything, or if anything was loaded from elsewhere.
-func (b *browser) quiet(origin string) {
-	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.complaints {
-		b.t.Errorf("the console says %s", c)
-	}
-	for _, url := range b.asked {
-		if len(url) < len(origin) || url[:len(origin)] != origin {
-			b.t.Errorf("the page asks for %s", url)
-		}
-	}
-	if len(b.asked) < 10 {
-		b.t.Errorf("the page has asked for %q only", b.asked)
-	}
-}
+func (b chrome) do(actions ...chromedp.Action[chromedp.Void]) { b.Do(actions...) }
+func (b chrome) text(selector string) string                  { return b.Text(selector) }
+func (b chrome) await(script string)                          { b.Await(script) }
+func (b chrome) size(width, height int64, scheme string)      { b.Size(width, height, scheme) }
+func (b chrome) picture(name string)                          { b.Picture(name) }
+func (b chrome) axe()                                         { b.Axe() }
+func (b chrome) quiet(origin string)                          { b.Quiet(origin) }

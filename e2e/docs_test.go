@@ -92,7 +92,7 @@ func runScript(t *testing.T, script string, env []string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
+	limit := time.AfterFunc(4*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
 	err = cmd.Wait()
 	limit.Stop()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)

@@ -83,7 +83,8 @@ func (r *releaser) binaries() error {
 	return nil
 }
 
-// build builds the command for a target. Neither the place of the source nor the state of git shows in what comes out.
+// build builds the command for a target. Neither the place of the source nor the state of git shows in what comes out, nor how Go is set
+// up on this machine.
 func build(source, target, file string) error {
 	system, arch, _ := strings.Cut(target, "-")
 	file, err := filepath.Abs(file)
@@ -91,7 +92,8 @@ func build(source, target, file string) error {
 		return err
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./cmd/weir")
-	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0",
+		"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", target, err, out)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// TestReproducible builds one target twice, from two folders, and compares.
+// TestReproducible builds one target twice, from two folders and with another setting of Go, and compares.
 func TestReproducible(t *testing.T) {
 	source, err := filepath.Abs("../..")
 	if err != nil {
@@ -25,6 +25,10 @@ func TestReproducible(t *testing.T) {
 	copySource(t, source, other)
 	var first []byte
 	for _, from := range []string{source, other} {
+		if from == other {
+			t.Setenv("GOAMD64", "v3")
+			t.Setenv("GOFLAGS", "-tags=another")
+		}
 		file := filepath.Join(t.TempDir(), "weir")
 		if err := build(from, targets[0], file); err != nil {
 			t.Fatal(err)

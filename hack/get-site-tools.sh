@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# get-site-tools.sh DIR puts what builds the documentation's site at DIR/site: Sphinx with MyST and the theme Furo, from the Python
+# package index, in an environment of their own and checked against the hashes in internal/site/requirements.txt, and mermaid.js,
+# which draws the diagrams, from npm. Where they are already there, nothing is done, and nothing else is fetched later.
+set -eu
+
+dir=${1:?usage: sh hack/get-site-tools.sh DIR}
+pinned=$(cd "$(dirname "$0")/../internal/site" && pwd)
+mkdir -p "$dir/site"
+dir=$(cd "$dir/site" && pwd)
+python=${PYTHON:-python3}
+mermaid=12.3.0
+integrity=sha512-4113TdXeLAsMruJ79OpFL5O8+LTFXhQqZ260rF3tgUmiNAtRm4Uume04I+65PRN6yZ69J4f8rVYWW8zRk65UYw==
+
+fail() {
+	echo "get-site-tools: $1" >&2
+	exit 1
+}
+
+if ! cmp -s "$pinned/requirements.txt" "$dir/python/requirements.txt"; then
+	"$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && "$python" -m pip --version >/dev/null 2>&1 ||
+		fail "needs $python, 3.11 or later, with pip (Debian, Ubuntu: apt-get install python3-pip)"
+	# Without a pip of its own the environment needs no python3-venv, which Debian keeps in a package by itself.
+	"$python" -m venv --clear --without-pip "$dir/python" || fail "there is no environment for Python: see above"
+	"$python" -m pip --python "$dir/python/bin/python" install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		--only-binary :all: --requirement "$pinned/requirements.txt" >&2 || fail "pip could not install: see above (no network, or no wheel for this machine)"
+	cp "$pinned/requirements.txt" "$dir/python/requirements.txt"
+fi
+
+if [ ! -s "$dir/mermaid-$mermaid.js" ]; then
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	(cd "$work" && npm pack --silent "mermaid@$mermaid" >/dev/null) || fail "mermaid could not be fetched: see above"
+	got=sha512-$(openssl dgst -sha512 -binary "$work/mermaid-$mermaid.tgz" | openssl base64 -A)
+	[ "$got" = "$integrity" ] || fail "mermaid $mermaid is not what it was: $got"
+	tar xzf "$work/mermaid-$mermaid.tgz" -C "$work" package/dist/mermaid.min.js
+	cp "$work/package/dist/mermaid.min.js" "$dir/mermaid.js"
+	cp "$dir/mermaid.js" "$dir/mermaid-$mermaid.js"
+fi
