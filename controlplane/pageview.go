@@ -23,6 +23,7 @@ type View struct {
 	Policy   *PolicyInfo  `json:"policy"`
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Access   AccessInfo   `json:"access"`
+	Switch
 
 	Store      string `json:"store,omitempty"`
 	StoreAway  string `json:"store_away,omitempty"`
@@ -78,7 +79,7 @@ type TierRow struct {
 func (b *board) view(now time.Time, st *Status) *View {
 	v := &View{
 		At: now, Ready: st.Ready, NotReady: st.NotReady, Started: st.Started, Listen: st.Listen, File: st.File, Policy: st.Policy,
-		Problem: st.Problem, Access: st.Access, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
+		Problem: st.Problem, Access: st.Access, Switch: st.Switch, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
 		Lead: st.Lead, Unknown: st.Unknown,
 		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes,
 		Envoys: envoyRows(st), Quotas: []QuotaRow{}, Tiers: []TierRow{}, Estimates: b.estimates.rows(b.server.policy()),
