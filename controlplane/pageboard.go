@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/history"
+	"github.com/weirproxy/weir/policy"
 )
 
 // How much is remembered for the page, and of how many limits at most.
@@ -136,7 +137,7 @@ func (b *board) use(now time.Time, q *fleet.Quota) history.Number {
 		return history.Number(*q.Used)
 	}
 	window, err := time.ParseDuration(q.Window)
-	if err != nil || !q.Seen || window > boardSamples*b.every {
+	if err != nil || !q.Seen || window > boardSamples*b.every || q.Tier != policy.TierProvider.String() { // of others nobody says what was sent
 		return history.Unknown
 	}
 	return b.counters.Grown("sent/"+q.ID, now.Add(-window))

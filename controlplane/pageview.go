@@ -37,12 +37,14 @@ type View struct {
 	Envoys []EnvoyRow     `json:"envoys"` // no more than maxRows
 	Total  int            `json:"envoys_total"`
 
-	Quotas      []QuotaRow     `json:"quotas"`
-	QuotasTotal int            `json:"quotas_total"`
-	Tiers       []TierRow      `json:"tiers"`
-	Changes     []fleet.Change `json:"changes"`
-	Estimates   []Estimate     `json:"estimates"`
-	Local       *LocalView     `json:"local"` // null: no Envoy of this machine is asked
+	Quotas      []QuotaRow      `json:"quotas"`
+	QuotasTotal int             `json:"quotas_total"`
+	Tiers       []TierRow       `json:"tiers"`
+	Changes     []fleet.Change  `json:"changes"`
+	Denials     []fleet.Denied  `json:"denials"`
+	Waits       []fleet.Waiting `json:"waits"`
+	Estimates   []Estimate      `json:"estimates"`
+	Local       *LocalView      `json:"local"` // null: no Envoy of this machine is asked
 }
 
 // maxRows bounds the Envoys of a view. Those that something is wrong with come first.
@@ -81,7 +83,7 @@ func (b *board) view(now time.Time, st *Status) *View {
 		At: now, Ready: st.Ready, NotReady: st.NotReady, Started: st.Started, Listen: st.Listen, File: st.File, Policy: st.Policy,
 		Problem: st.Problem, Access: st.Access, Switch: st.Switch, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
 		Lead: st.Lead, Unknown: st.Unknown,
-		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes,
+		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes, Denials: st.Fleet.Denials, Waits: st.Fleet.Waits,
 		Envoys: envoyRows(st), Quotas: []QuotaRow{}, Tiers: []TierRow{}, Estimates: b.estimates.rows(b.server.policy()),
 	}
 	for i := range st.Fleet.Quotas {

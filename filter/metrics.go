@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"math"
 	"strconv"
 	"strings"
 

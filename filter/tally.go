@@ -28,7 +28,7 @@ type tallied struct {
 	kind                             tallyKind
 	tier, dimension, reason, verdict uint8
 	shadow                           bool
-	class                            uint8 // by its place in the policy; noClass: none
+	class                            uint8 // by its place in the policy; unclassed: none
 	bound                            uint8 // see [fleet.WaitBounds]
 	key, tenant                      policy.Key
 	vm                               uint64
@@ -43,7 +43,7 @@ const (
 )
 
 const (
-	noClass = 255
+	unclassed = 255
 
 	tallyLayout = 0x77670001 // changes with every change of the structs
 	tallyName   = "ft"
@@ -102,9 +102,9 @@ func (s *Stream) countDecision(d policy.Verdict, name string, r *policy.Refusal)
 
 func (s *Stream) tallyClass() uint8 {
 	if s.class.Name == "" {
-		return noClass
+		return unclassed
 	}
-	return uint8(min(s.classIndex, noClass))
+	return uint8(min(s.classIndex, unclassed))
 }
 
 // tellTallies tells the member what was counted, once a second.
