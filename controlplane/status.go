@@ -92,7 +92,7 @@ func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet
 		shared, ferr = quotas(c, ctx)
 	}
 	if ferr != nil {
-		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}, Denials: []fleet.Denied{}, Waits: []fleet.Waiting{}}
+		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}, Denials: []fleet.Denied{}, Reasons: []fleet.Denied{}, Waits: []fleet.Waiting{}}
 	}
 	said, lead := s.said(), s.leadership()
 	s.mu.Lock()

@@ -164,6 +164,33 @@ func (c *core) showDenials(pass func(*deniedKey) bool) []Denied {
 	return list
 }
 
+// showReasons counts denials by tier, dimension and reason, of all keys.
+func (c *core) showReasons() []Denied {
+	sums := map[deniedKey]*Denied{}
+	for k, e := range c.denials {
+		v := c.showDenied(&k, e)
+		k.key, k.tenant, k.class = 0, 0, ""
+		sum := sums[k]
+		if sum == nil {
+			sums[k] = &v
+			v.Who, v.Tenant, v.Class, v.Limit = "", "", "", 0
+			continue
+		}
+		sum.Recent, sum.Calls = sum.Recent+v.Recent, sum.Calls+v.Calls
+		if v.Last.After(sum.Last) {
+			sum.Last = v.Last
+		}
+	}
+	list := []Denied{}
+	for _, v := range sums {
+		list = append(list, *v)
+	}
+	slices.SortFunc(list, func(a, b Denied) int {
+		return cmp.Or(cmp.Compare(b.Recent, a.Recent), cmp.Compare(a.Tier+a.Dimension+a.Reason, b.Tier+b.Dimension+b.Reason))
+	})
+	return list
+}
+
 func (c *core) showDenied(k *deniedKey, e *denied) Denied {
 	v := Denied{
 		Tenant: c.nameOf(policy.TierTenant, k.tenant), Reason: k.reason.String(), Decision: k.verdict.String(), Shadow: k.shadow, Class: k.class,

@@ -22,6 +22,7 @@ type Status struct {
 	Changes  []Change  `json:"changes"` // of providers' rates, the newest last
 	Counters Counters  `json:"counters"`
 	Denials  []Denied  `json:"denials"` // of the last ten minutes, the most frequent first
+	Reasons  []Denied  `json:"reasons"` // the same by tier, dimension and reason, whoever was refused
 	Waits    []Waiting `json:"waits"`   // by class
 }
 
@@ -85,7 +86,7 @@ func (c *core) status(most int) Status {
 	s := Status{
 		Epoch: c.epoch, Learning: !c.first && !c.census.over && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
 		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
-		Denials: c.showDenials(func(*deniedKey) bool { return true }), Waits: c.showWaits(),
+		Denials: c.showDenials(func(*deniedKey) bool { return true }), Reasons: c.showReasons(), Waits: c.showWaits(),
 	}
 	all := make([]*quota, 0, len(c.quotas))
 	for _, q := range c.quotas {

@@ -69,18 +69,18 @@ function fullest(v) {
   return tile("Fullest limit", percent(q.use / q.limit), `${q.quota}, ${q.dimension}`);
 }
 
-// calls is a sum over the limits that nodes speak of.
-function calls(v, name, of, more) {
-  const seen = v.quotas.filter((q) => q.seen);
-  return tile(name, seen.length ? count(sum(seen, of)) : unknown(), seen.length ? more : unsaid(v, "no Envoy reports it"));
+// calls is a sum of what Envoys report.
+function calls(v, name, n, more) {
+  const heard = !v.fleet_unknown && v.reports > 0;
+  return tile(name, heard ? count(n) : unknown(), heard ? more : v.fleet_unknown || "no Envoy has reported anything");
 }
 
 // overview is the tiles.
 export function overview(v) {
   return h("dl", { class: "tiles" },
     envoys(v), fullest(v),
-    calls(v, "Denied by limits", (q) => q.recent, "calls in the last 10 minutes"),
-    calls(v, "Waiting", (q) => q.queued, "calls, now"),
+    calls(v, "Refused", sum(v.reasons.filter((d) => d.decision === "deny" && !d.shadow), (d) => d.recent), "calls in the last 10 minutes"),
+    calls(v, "Waiting", sum(v.waits, (w) => w.now), "calls, now"),
     v.fleet_unknown ? tile("Limits in use", unknown(), v.fleet_unknown) : tile("Limits in use", amount(v.quotas_total), v.quotas_total > v.quotas.length ? `the busiest ${v.quotas.length} are shown` : ""),
     v.policy ? tile("Policy", h("code", null, v.policy.version), ["since ", clock(v.policy.loaded_at)]) : tile("Policy", "none", "yet"));
 }
