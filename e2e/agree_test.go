@@ -188,13 +188,14 @@ func TestExplanationsAgree(t *testing.T) {
 		slow                      bool // those that are admitted last
 		who                       string
 		want                      told
+		use                       float64 // that the page shows of the limit
 	}{
-		{tenant: "calls", output: 5, admitted: 2, who: "tenant calls", want: told{"limit_exceeded", "tenant", "rpm", 2, 0}},
+		{tenant: "calls", output: 5, admitted: 2, who: "tenant calls", want: told{"limit_exceeded", "tenant", "rpm", 2, 0}, use: 2},
 		{tenant: "users", user: "ann", output: 600, admitted: 1, who: "user users/ann", want: told{"limit_exceeded", "user", "tpm", 1000, 0}},
 		{tenant: "small", output: 5000, who: "tenant small", want: told{"request_too_large", "tenant", "tpm", 1000, -1}},
 		{tenant: "flight", output: 5, admitted: 1, slow: true, who: "tenant flight", want: told{"limit_exceeded", "tenant", "in_flight", 1, 0}},
-		{tenant: "trees", user: "bob", tree: "t1", output: 5, admitted: 2, who: "tree default #", want: told{"quota_exhausted", "tree", "calls", 2, 0}},
-		{tenant: "patient", class: "waits", output: 5, admitted: 1, who: "tenant patient", want: told{"queue_timeout", "tenant", "rpm", 1, 0}},
+		{tenant: "trees", user: "bob", tree: "t1", output: 5, admitted: 2, who: "tree default #", want: told{"quota_exhausted", "tree", "calls", 2, 0}, use: 2},
+		{tenant: "patient", class: "waits", output: 5, admitted: 1, who: "tenant patient", want: told{"queue_timeout", "tenant", "rpm", 1, 0}, use: 1},
 	} {
 		t.Run(row.want.reason+" "+row.want.tier+" "+row.want.dimension, func(t *testing.T) {
 			headers := map[string]string{"x-tenant": row.tenant}
@@ -250,9 +251,33 @@ func TestExplanationsAgree(t *testing.T) {
 					t.Errorf("%s: %+v, want %+v", what, d, row.want)
 				}
 			}
+			if row.use > 0 {
+				showsUse(t, s.status, row.who, row.want.dimension, row.use, row.want.limit)
+			}
 			waitsAgree(t, inHeaders.wait, inBody.wait, inLog.wait, explained.wait, took)
 		})
 	}
+}
+
+// showsUse waits until the page shows what is used of a limit, and of how much.
+func showsUse(t *testing.T, status, who, dimension string, use float64, limit int64) {
+	t.Helper()
+	eventually(t, 20*time.Second, func() (bool, string) {
+		var v struct {
+			Quotas []struct {
+				Quota, Dimension, Kind string
+				Use                    *float64
+				Limit                  int64
+			}
+		}
+		readEvent(t, status, &v)
+		for _, q := range v.Quotas {
+			if strings.HasPrefix(q.Quota, who) && q.Dimension == dimension && q.Kind == "whole" && q.Use != nil && *q.Use == use && q.Limit == limit {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%s: %+v", who, v.Quotas)
+	})
 }
 
 // waitsAgree holds the waits against each other. What a caller is told is the exact wait, and up to a fifth or a second more. What
