@@ -59,6 +59,7 @@ type EnvoyRow struct {
 	Silent int    `json:"silent"` // of them, about which it has not reported for too long
 	Behind int    `json:"behind"` // of them, whose newest grant it has not acknowledged
 	Lease  int64  `json:"lease_ms"`
+	Whole  bool   `json:"whole,omitempty"` // it has limits for itself
 }
 
 // A QuotaRow is one limit, without who holds it.
@@ -106,7 +107,12 @@ func envoyRows(st *Status) []EnvoyRow {
 	}
 	for i := range st.Fleet.Quotas {
 		for _, h := range st.Fleet.Quotas[i].Holders {
-			if r := at[h.Node]; r != nil {
+			r := at[h.Node]
+			switch {
+			case r == nil:
+			case st.Fleet.Quotas[i].Kind == fleet.Whole:
+				r.Whole = true
+			default:
 				r.Shares++
 				r.Silent += int(number(h.Silent))
 				r.Behind += int(number(h.Behind))

@@ -78,6 +78,9 @@ var units = [...]string{
 	policy.Retries: "retries", policy.Spend: "millionths of a dollar",
 }
 
+// Whole is the kind of what each node has for itself.
+const Whole = "whole"
+
 // maxShown bounds the quotas of a status.
 const maxShown = 1000
 
@@ -151,9 +154,9 @@ func (c *core) show(q *quota) Quota {
 	}
 	switch {
 	case q.whole != nil:
-		v.Kind, v.Granted = "whole", q.limit
+		v.Kind, v.Granted = Whole, q.limit
 		for id, used := range q.whole {
-			if n := c.nodes[id]; n != nil && c.now-n.seen < int64(c.params.Lease) {
+			if n := c.nodes[id]; n != nil && (used == 0 || c.now-n.seen < int64(c.params.Lease)) { // who uses some says so every second
 				if v.Used == nil {
 					v.Used = new(int64)
 				}

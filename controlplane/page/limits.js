@@ -94,7 +94,7 @@ export function showLimits(v) {
   show(content,
     list.length > 0 && legend(list.some((q) => q.kind !== "whole")),
     list.length === 0 && h("p", { class: "soft" }, v.fleet_unknown ? `Not known here: ${v.fleet_unknown}.` : v.quotas.length ? "None has this in its name." :
-      "No limit of the fleet is in use: no Envoy has reported one."),
+      v.reports > 0 ? "No limit is in use now." : "No limit is in use: no Envoy has reported one."),
     h("div", { class: "cards" }, shown.map(card)),
     list.length > shown.length && h("p", { class: "more" }, h("button", { type: "button", onclick: () => { all = true; showLimits(last); } }, `Show all ${list.length}`)));
   drawAll();

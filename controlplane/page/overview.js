@@ -45,7 +45,7 @@ export function alerts(v) {
       : note("bad", "No control plane hands out the limits of the fleet.", v.fleet_unknown)),
     v.fleet_store_error && note("bad", "What the fleet's limits are kept in fails: nothing more is given of stocks.", v.fleet_store_error),
     v.learning && note("odd", "Learning what Envoys hold of an earlier control plane. Until then little is lent."),
-    v.policy?.notices?.length > 0 && h("details", { class: "note odd" }, h("summary", null, `${v.policy.notices.length} worth knowing about the policy`),
+    v.policy?.notices?.length > 0 && h("details", { class: "note odd" }, h("summary", null, `${v.policy.notices.length} notice${v.policy.notices.length === 1 ? "" : "s"} about the policy`),
       v.policy.notices.map((n) => h("pre", null, `${n.file}:${n.line}: ${n.path}: ${n.text}`))),
   ];
 }

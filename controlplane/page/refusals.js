@@ -23,18 +23,18 @@ const whys = {
   bad_path: "a dot segment behind an escaped slash", cas_contention: "too many workers at one bucket at once", internal: "weir failed",
 };
 
-const reason = (d) => [h("code", null, d.reason), " ", h("span", { class: "soft" }, whys[d.reason])];
+const reason = (d) => h("div", { class: "why" }, h("code", null, d.reason), " ", h("span", { class: "soft" }, whys[d.reason]));
 const decision = (d) => (d.shadow ? "only watched" : { deny: "refused", degrade: "degraded", spill: "spilled" }[d.decision] ?? d.decision);
-const limitOf = (d) => (d.who ? `${d.who}${d.dimension ? ` ${d.dimension}` : ""}${d.limit ? `, ${count(d.limit)}` : ""}` : "none");
+const limitOf = (d) => (d.who ? `${d.who}${d.dimension ? ` ${d.dimension}` : ""}${d.limit ? `, ${count(d.limit)}` : ""}` : "no limit");
 
 function reasons(v) {
-  return v.reasons.length > 0 && table("By tier and reason", ["tier", "dimension", "reason", "what became of the call", "#calls in 10 minutes", "last"],
-    v.reasons.map((d) => [d.tier || "none", d.dimension || "–", reason(d), decision(d), count(d.recent), clock(d.last)]));
+  return v.reasons.length > 0 && table("By tier and reason", ["tier", "dimension", "reason", "outcome", "#calls in 10 minutes", "last"],
+    v.reasons.map((d) => [d.tier || "no limit", d.dimension || "–", reason(d), decision(d), count(d.recent), clock(d.last)]));
 }
 
 // refused is a table of who was refused by what.
 export function refused(caption, denials) {
-  return denials.length > 0 && table(caption, ["limit that refused", "whose calls", "class", "reason", "what became of the call", "#calls in 10 minutes", "last"],
+  return denials.length > 0 && table(caption, ["limit that refused", "whose calls", "class", "reason", "outcome", "#calls in 10 minutes", "last"],
     denials.map((d) => [limitOf(d), d.tenant || "–", d.class || "–", reason(d), decision(d), count(d.recent), clock(d.last)]));
 }
 
