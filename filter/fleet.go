@@ -70,7 +70,7 @@ const (
 
 // offerOf is what is asked of a bucket; nil if no control plane is told.
 func (v *VM) offerOf(now int64, s *policy.Step) *offer {
-	if s.Limit.Entry() == 0 {
+	if !s.Limit.Shared() && s.Limit.Entry() == 0 {
 		return nil
 	}
 	k := bucketKey{s.Tier, s.Key}

@@ -47,8 +47,12 @@ func (m *member) report(now int64) {
 		}
 	}
 	m.urgent = false
+	goes := msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned) > 0
+	if !due && !goes { // what only people want to know is no reason for a message
+		return
+	}
 	told := m.tellTallies(now, &msg)
-	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned)+len(msg.Denials)+len(msg.Waits) > 0 {
+	if goes || len(msg.Denials)+len(msg.Waits) > 0 {
 		m.send(now, &msg, sent, told)
 	}
 }
