@@ -76,7 +76,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		return nil
 	}
 	q := &quota{
-		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
+		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(e, m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
 	}
 	switch {
 	case c.dir.whole():
@@ -144,7 +144,7 @@ func (c *core) review(q *quota) {
 		c.end(q)
 		return
 	}
-	next := c.dir.quotaOf(m)
+	next := c.dir.quotaOf(e, m)
 	if c.dir.whole() && q.whole != nil {
 		q.off, q.label, q.named, q.shared, q.limit = false, label(q.name, e), e.Key != 0, next, next.Limit
 		return
