@@ -27,6 +27,9 @@ type Enforcement struct {
 	Enforce string `json:"enforce"`
 	Mode    string `json:"mode,omitempty"` // of the policy that holds now
 	Kept    bool   `json:"kept"`           // a restart of the control plane does not forget it
+
+	Since time.Time `json:"since,omitzero"` // as weir enforce shows it
+	By    string    `json:"by,omitempty"`
 }
 
 // A GrantRequest asks for a grant.
@@ -58,10 +61,11 @@ func (s *Server) serveEnforce(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "enforce is on, shadow or off", http.StatusBadRequest)
 		return
 	}
-	err := s.say(r.Context(), func(o *overlay) error { o.Enforce = q.Enforce; return nil })
+	err := s.say(r.Context(), func(o *overlay) error { o.turn(q.Enforce, who(r), time.Now()); return nil })
 	if adminFailed(w, err) {
 		return
 	}
+	q = Enforcement{Enforce: q.Enforce}
 	s.log.Warn("enforce", "to", q.Enforce, "by", who(r))
 	q.Kept = s.config.Store != nil
 	s.mu.Lock()
@@ -198,5 +202,6 @@ func (s *Server) say(ctx context.Context, change func(*overlay) error) error {
 	s.over.said.Store(&o)
 	s.over.n++
 	s.apply(context.WithoutCancel(ctx))
+	s.board.hurry()
 	return nil
 }

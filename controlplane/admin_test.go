@@ -68,6 +68,8 @@ func (p *plane) servedSoon(what string, holds func(*policyfile.Result) bool) {
 	}
 }
 
+func policyIsThere(*policyfile.Result) bool { return true }
+
 func limitOf(r *policyfile.Result, tenant string) *policy.LimitSpec {
 	return r.Spec.Limits.Tenant[tenant]
 }
@@ -75,7 +77,7 @@ func limitOf(r *policyfile.Result, tenant string) *policy.LimitSpec {
 // The switch holds at once over what the file says, a change of the file does not undo it, and the log says whose it was.
 func TestEnforce(t *testing.T) {
 	p := administered(t, nil)
-	p.servedSoon("a policy", func(*policyfile.Result) bool { return true })
+	p.servedSoon("a policy", policyIsThere)
 	for _, row := range []struct{ word, mode string }{{"shadow", "shadow"}, {"off", "off"}, {"on", "enforce"}, {"off", "off"}} {
 		code, body := p.asAdmin(http.MethodPost, EnforcePath, `{"enforce":"`+row.word+`"}`)
 		if want := `{"enforce":"` + row.word + `","mode":"` + row.mode + `","kept":false}` + "\n"; code != 200 || body != want {
@@ -134,7 +136,7 @@ func TestOverlayChangesNothingElse(t *testing.T) {
 // A grant raises one limit of one tenant, grants add up, and each ends by itself.
 func TestGrant(t *testing.T) {
 	p := administered(t, nil)
-	p.servedSoon("a policy", func(*policyfile.Result) bool { return true })
+	p.servedSoon("a policy", policyIsThere)
 	for _, body := range []string{
 		`{"tenant":"acme","limit":"tpm","add":"500","for_s":60}`, `{"tenant":"acme","limit":"tpm","add":"50","for_s":0.3}`,
 		`{"tenant":"named","limit":"rpd","add":"3","for_s":60}`,
@@ -160,7 +162,7 @@ func TestGrant(t *testing.T) {
 
 func TestAdminRefusals(t *testing.T) {
 	p := administered(t, nil)
-	p.servedSoon("a policy", func(*policyfile.Result) bool { return true })
+	p.servedSoon("a policy", policyIsThere)
 	for _, row := range []struct {
 		method, path, body string
 		code               int
@@ -242,7 +244,7 @@ func TestAdminStoreAway(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		c.Store, c.Logger = s, slog.New(slog.DiscardHandler)
 	})
-	p.servedSoon("a policy", func(*policyfile.Result) bool { return true })
+	p.servedSoon("a policy", policyIsThere)
 	if code, body := p.asAdmin(http.MethodPost, EnforcePath, `{"enforce":"off"}`); code != 503 || !strings.Contains(body, "nothing was changed") || p.served().Policy.Mode != policy.Enforce {
 		t.Errorf("%d %s", code, body)
 	}

@@ -119,6 +119,7 @@ func (s *Server) lookAdmin(ctx context.Context) {
 	s.log.Info("what an admin has said has changed", "enforce", said.Enforce, "grants", len(said.Grants))
 	s.over.said.Store(&said)
 	s.apply(ctx)
+	s.board.hurry()
 }
 
 // saidElsewhere is what the store has; false: there is none, or it does not answer.

@@ -23,6 +23,7 @@ type Config struct {
 	XDS        net.Listener   // for Envoys
 	Status     []net.Listener // for the page, readiness and metrics
 	Listen     string         // host:port where Envoys take requests
+	Reports    bool           // Envoys have each limit for itself, and say what becomes of calls
 	Fleet      fleet.Store    // without a Store: what outlives the process of the fleet's state; nil: nothing
 	Fresh      bool           // no Envoy holds anything of a control plane before, if the Store is empty
 	Shares     bool           // limits of the fleet's scope are shared out; else each Envoy has them for itself

@@ -27,17 +27,27 @@ const (
 
 // An overlay is what an admin has said. It does not change: another one takes its place.
 type overlay struct {
-	Enforce string  `json:"enforce"`
-	Grants  []Grant `json:"grants,omitempty"`
+	Enforce string    `json:"enforce"`
+	Since   time.Time `json:"since,omitzero"` // of Enforce
+	By      string    `json:"by,omitempty"`   // who said that
+	Grants  []Grant   `json:"grants,omitempty"`
+}
+
+// turn turns the switch. Who turns it to where it is has changed nothing.
+func (o *overlay) turn(to, by string, at time.Time) {
+	if o.Enforce != to {
+		o.Enforce, o.By, o.Since = to, by, at.Truncate(time.Millisecond).UTC()
+	}
 }
 
 func (o *overlay) equal(p *overlay) bool {
-	return o.Enforce == p.Enforce && slices.EqualFunc(o.Grants, p.Grants, func(a, b Grant) bool { return a == b })
+	return o.Enforce == p.Enforce && o.Since.Equal(p.Since) && slices.EqualFunc(o.Grants, p.Grants, func(a, b Grant) bool { return a == b })
 }
 
 // at is what of it still holds.
 func (o *overlay) at(now time.Time) overlay {
-	left := overlay{Enforce: o.Enforce}
+	left := *o
+	left.Grants = nil
 	for _, g := range o.Grants {
 		if now.Before(g.Until) {
 			left.Grants = append(left.Grants, g)

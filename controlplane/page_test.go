@@ -147,6 +147,14 @@ func (r *pageRig) join(name string, part float64) {
 			e.Seen = append(e.Seen, s)
 		}
 		h := &r.policy.Hasher
+		if n := r.denied.Load(); n > 0 {
+			acme := h.Key(policy.TierTenant, "acme")
+			e.Denials = []pfleet.Denial{
+				{Tier: policy.TierTenant, Dimension: policy.TPM, Reason: policy.LimitExceeded, Verdict: policy.Deny, Key: acme, Tenant: acme, Class: "batch", Limit: 20000, Calls: n},
+				{Reason: policy.UnreadableBody, Verdict: policy.Deny, Tenant: h.Key(policy.TierTenant, "globex"), Calls: 1},
+			}
+			e.Waits = []pfleet.Waits{{Class: "normal", Now: 2, Within: [8]int64{3: 1}}}
+		}
 		e.Ratios = []pfleet.Ratio{
 			{Key: h.CalibrationKey("openai", "gpt-4o"), Weight: 400, Ratio: 1_012_000, Spread: 4_000},
 			{Key: h.CalibrationKey("openai", "o9-preview"), Weight: 20, Ratio: 930_000, Spread: 50_000},
@@ -171,13 +179,14 @@ func TestPage(t *testing.T) {
 	b.size(1280, 900, "light")
 	b.do(chromedp.Navigate(r.url + "/"))
 	b.await(`document.querySelectorAll("#limits .chart canvas").length >= 6`)
+	b.await(`document.getElementById("refusals").innerText.includes("limit_exceeded")`)
 	b.await(`document.querySelector("#rates .chart canvas")`)
 	b.await(`document.getElementById("queues").innerText.includes("3s")`)
 	for section, words := range map[string][]string{
 		"state":     {"ready", "mode enforce"},
 		"overview":  {"2 of 2", "all have it"},
 		"limits":    {"provider openai/gpt-4o", "tenant acme", "user default #", "per minute", "tpm"},
-		"refusals":  {"tenant acme", "limit_exceeded", "queue_timeout", "31"},
+		"refusals":  {"tenant acme tpm, 20,000", "limit_exceeded", "the limit has less left", "unreadable_body", "tenant default #", "batch", "refused"},
 		"queues":    {"normal", "tenant acme", "3s"},
 		"rates":     {"rejected", "→", "provider openai/gpt-4o tpm"},
 		"envoys":    {"egress-1", "egress-2", "has the policy"},
@@ -254,7 +263,7 @@ func TestPageFollows(t *testing.T) {
 	}
 	broken := "no metrics"
 	r.envoy.Store(&broken)
-	b.await(`document.getElementById("refusals").innerText.includes("does not say what it counts")`)
+	b.await(`document.getElementById("estimates").innerText.includes("does not say what it counts")`)
 	b.quiet(r.url)
 	r.stop()
 	b.await(`document.getElementById("live").innerText.includes("no news since")`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirproxy/weir/controlplane/fleet"
 	"github.com/weirproxy/weir/controlplane/history"
+	"github.com/weirproxy/weir/policy"
 )
 
 // How much is remembered for the page, and of how many limits at most.
@@ -38,12 +39,14 @@ type board struct {
 	fleet    fleet.Status  // of the same time
 	changed  chan struct{} // closed when there is a newer one
 	watchers int
+
+	news chan struct{} // there is something that nobody should wait for
 }
 
 func newBoard(s *Server) *board {
 	return &board{
 		server: s, every: cmp.Or(s.config.Look, boardEvery), counters: history.New(boardSamples, boardCounted), gauges: history.New(boardSamples, boardGauges),
-		local: local{counters: history.New(boardSamples, maxLocal)}, changed: make(chan struct{}),
+		local: local{counters: history.New(boardSamples, maxLocal)}, changed: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 }
 
@@ -53,26 +56,50 @@ func (b *board) run(ctx context.Context) error {
 	defer t.Stop()
 	for {
 		b.look(ctx, time.Now())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
+		for waits := true; waits; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-t.C:
+				waits = false
+			case <-b.news: // without a sample, for it is no time for one
+				st := b.status()
+				b.show(time.Now(), &st)
+			}
 		}
 	}
 }
 
-// look takes a sample of everything, and tells who watches.
-func (b *board) look(ctx context.Context, now time.Time) {
-	st := b.server.statusOf(func(f *fleet.Controller, ctx context.Context) (fleet.Status, error) {
+// hurry has what has just changed shown at once.
+func (b *board) hurry() {
+	select {
+	case b.news <- struct{}{}:
+	default: // it will be
+	}
+}
+
+// status is that of everything, with the busiest limits.
+func (b *board) status() Status {
+	return b.server.statusOf(func(f *fleet.Controller, ctx context.Context) (fleet.Status, error) {
 		return f.Busiest(ctx, boardQuotas)
 	})
+}
+
+// look takes a sample of everything, and tells who watches.
+func (b *board) look(ctx context.Context, now time.Time) {
+	st := b.status()
 	if st.Unknown == "" {
 		b.remember(now, st.Fleet.Quotas)
 	}
 	if b.server.config.Admin != nil {
 		b.local.look(ctx, now, b.server.config.Admin())
 	}
-	text, err := json.Marshal(b.view(now, &st))
+	b.show(now, &st)
+}
+
+// show tells who watches.
+func (b *board) show(now time.Time, st *Status) {
+	text, err := json.Marshal(b.view(now, st))
 	if err != nil { // there is nothing in it that cannot be written
 		b.server.log.Error("page", "error", err)
 		return
@@ -110,7 +137,7 @@ func (b *board) use(now time.Time, q *fleet.Quota) history.Number {
 		return history.Number(*q.Used)
 	}
 	window, err := time.ParseDuration(q.Window)
-	if err != nil || !q.Seen || window > boardSamples*b.every {
+	if err != nil || !q.Seen || window > boardSamples*b.every || q.Tier != policy.TierProvider.String() { // of others nobody says what was sent
 		return history.Unknown
 	}
 	return b.counters.Grown("sent/"+q.ID, now.Add(-window))

@@ -22,7 +22,7 @@ import (
 // maxLocal bounds the counters of an Envoy that are looked at.
 const maxLocal = 500
 
-// local is what an Envoy of this machine counts: there the reasons of refusals are, which reports do not hold.
+// local is what an Envoy of this machine counts: there is how far estimates were off, which reports do not hold.
 type local struct {
 	counters *history.Ring
 

@@ -19,6 +19,8 @@ type Search struct {
 	Key    string     `json:"key"`            // what it is known by
 	Note   string     `json:"note,omitempty"` // what may be in the way of finding something
 	Quotas []QuotaRow `json:"quotas"`
+
+	Denials []fleet.Denied `json:"denials"`
 }
 
 // serveSearch looks for the narrowest of tenant, user and tree that is asked for.
@@ -34,15 +36,15 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, note, http.StatusBadRequest)
 		return
 	}
-	found, err := []fleet.Quota(nil), errNotLeading
+	found, denied, err := []fleet.Quota(nil), []fleet.Denied{}, errNotLeading
 	if c := s.leading(); c != nil {
-		found, err = c.Find(r.Context(), tier, key)
+		found, denied, err = c.Find(r.Context(), tier, key)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	answer, now := Search{Tier: tier.String(), Key: fmt.Sprintf("#%016x", uint64(key)), Note: note, Quotas: []QuotaRow{}}, time.Now()
+	answer, now := Search{Tier: tier.String(), Key: fmt.Sprintf("#%016x", uint64(key)), Note: note, Quotas: []QuotaRow{}, Denials: denied}, time.Now()
 	for i := range found {
 		row := s.board.row(now, &found[i])
 		row.Holders = found[i].Holders

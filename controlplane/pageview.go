@@ -23,6 +23,7 @@ type View struct {
 	Policy   *PolicyInfo  `json:"policy"`
 	Problem  *FileProblem `json:"problem,omitempty"`
 	Access   AccessInfo   `json:"access"`
+	Switch
 
 	Store      string `json:"store,omitempty"`
 	StoreAway  string `json:"store_away,omitempty"`
@@ -36,12 +37,15 @@ type View struct {
 	Envoys []EnvoyRow     `json:"envoys"` // no more than maxRows
 	Total  int            `json:"envoys_total"`
 
-	Quotas      []QuotaRow     `json:"quotas"`
-	QuotasTotal int            `json:"quotas_total"`
-	Tiers       []TierRow      `json:"tiers"`
-	Changes     []fleet.Change `json:"changes"`
-	Estimates   []Estimate     `json:"estimates"`
-	Local       *LocalView     `json:"local"` // null: no Envoy of this machine is asked
+	Quotas      []QuotaRow      `json:"quotas"`
+	QuotasTotal int             `json:"quotas_total"`
+	Changes     []fleet.Change  `json:"changes"`
+	Reports     int64           `json:"reports"` // of Envoys, to the control plane that leads
+	Denials     []fleet.Denied  `json:"denials"`
+	Reasons     []fleet.Denied  `json:"reasons"`
+	Waits       []fleet.Waiting `json:"waits"`
+	Estimates   []Estimate      `json:"estimates"`
+	Local       *LocalView      `json:"local"` // null: no Envoy of this machine is asked
 }
 
 // maxRows bounds the Envoys of a view. Those that something is wrong with come first.
@@ -55,6 +59,7 @@ type EnvoyRow struct {
 	Silent int    `json:"silent"` // of them, about which it has not reported for too long
 	Behind int    `json:"behind"` // of them, whose newest grant it has not acknowledged
 	Lease  int64  `json:"lease_ms"`
+	Whole  bool   `json:"whole,omitempty"` // it has limits for itself
 }
 
 // A QuotaRow is one limit, without who holds it.
@@ -65,28 +70,18 @@ type QuotaRow struct {
 	Envoys int            `json:"envoys"` // that have some of it
 }
 
-// A TierRow is all limits of a tier that are in the view.
-type TierRow struct {
-	Tier   string         `json:"tier"`
-	Limits int            `json:"limits"`
-	Denied int64          `json:"denied"`
-	Recent history.Number `json:"recent"`
-	Queued int64          `json:"queued"`
-}
-
 // view puts together what the page shows.
 func (b *board) view(now time.Time, st *Status) *View {
 	v := &View{
 		At: now, Ready: st.Ready, NotReady: st.NotReady, Started: st.Started, Listen: st.Listen, File: st.File, Policy: st.Policy,
-		Problem: st.Problem, Access: st.Access, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
+		Problem: st.Problem, Access: st.Access, Switch: st.Switch, Store: st.Store, StoreAway: st.StoreAway, FleetStore: st.Fleet.Store, Learning: st.Fleet.Learning,
 		Lead: st.Lead, Unknown: st.Unknown,
-		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes,
-		Envoys: envoyRows(st), Quotas: []QuotaRow{}, Tiers: []TierRow{}, Estimates: b.estimates.rows(b.server.policy()),
+		States: count(*st), Total: len(st.Nodes), QuotasTotal: st.Fleet.Total, Changes: st.Fleet.Changes, Denials: st.Fleet.Denials, Reasons: st.Fleet.Reasons, Reports: st.Fleet.Counters.Reports, Waits: st.Fleet.Waits,
+		Envoys: envoyRows(st), Quotas: []QuotaRow{}, Estimates: b.estimates.rows(b.server.policy()),
 	}
 	for i := range st.Fleet.Quotas {
 		v.Quotas = append(v.Quotas, b.row(now, &st.Fleet.Quotas[i]))
 	}
-	v.Tiers = tierRows(v.Quotas)
 	if b.server.config.Admin != nil {
 		v.Local = b.local.view()
 	}
@@ -102,31 +97,6 @@ func (b *board) row(now time.Time, q *fleet.Quota) QuotaRow {
 	return r
 }
 
-func tierRows(quotas []QuotaRow) []TierRow {
-	rows := []TierRow{}
-	for i := range quotas {
-		q := &quotas[i]
-		at := slices.IndexFunc(rows, func(r TierRow) bool { return r.Tier == q.Tier })
-		if at < 0 {
-			at = len(rows)
-			rows = append(rows, TierRow{Tier: q.Tier, Recent: history.Unknown})
-		}
-		r := &rows[at]
-		r.Limits++
-		if !q.Seen {
-			continue
-		}
-		r.Denied, r.Queued = r.Denied+q.Denied, r.Queued+q.Queued
-		switch {
-		case !r.Recent.Known():
-			r.Recent = q.Recent
-		case q.Recent.Known():
-			r.Recent += q.Recent
-		}
-	}
-	return rows
-}
-
 // envoyRows are the Envoys, those first that something is wrong with.
 func envoyRows(st *Status) []EnvoyRow {
 	rows := make([]EnvoyRow, len(st.Nodes))
@@ -137,7 +107,12 @@ func envoyRows(st *Status) []EnvoyRow {
 	}
 	for i := range st.Fleet.Quotas {
 		for _, h := range st.Fleet.Quotas[i].Holders {
-			if r := at[h.Node]; r != nil {
+			r := at[h.Node]
+			switch {
+			case r == nil:
+			case st.Fleet.Quotas[i].Kind == fleet.Whole:
+				r.Whole = true
+			default:
 				r.Shares++
 				r.Silent += int(number(h.Silent))
 				r.Behind += int(number(h.Behind))

@@ -122,6 +122,8 @@ func (s *Server) follow(ctx context.Context) error {
 func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 	if err == nil && s.config.Shares {
 		r, err = r.Shared()
+	} else if err == nil && s.config.Reports {
+		r, err = r.Reported()
 	}
 	if err == nil {
 		// Tried once before it goes to any node: what cannot be translated is the policy's fault like any other.
@@ -129,9 +131,10 @@ func (s *Server) changed(ctx context.Context, r *policyfile.Result, err error) {
 	}
 	if err != nil {
 		s.failed(err)
-		return
+	} else {
+		s.adopt(ctx, r)
 	}
-	s.adopt(ctx, r)
+	s.board.hurry()
 }
 
 func (s *Server) failed(err error) {

@@ -33,8 +33,15 @@ type Status struct {
 
 	StoreAway string `json:"store_away,omitempty"` // why it does not answer
 
-	Enforce string  `json:"enforce"` // on: the policy's own modes hold; shadow or off: an admin's word does, for all
-	Grants  []Grant `json:"grants,omitempty"`
+	Switch
+	Grants []Grant `json:"grants,omitempty"`
+}
+
+// A Switch is the one for everything, as an admin has left it.
+type Switch struct {
+	Enforce string    `json:"enforce"` // on: the policy's own modes hold; shadow or off: an admin's word does, for all
+	Since   time.Time `json:"enforce_since,omitzero"`
+	By      string    `json:"enforce_by,omitempty"`
 }
 
 // AccessInfo is about who may ask.
@@ -85,7 +92,7 @@ func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet
 		shared, ferr = quotas(c, ctx)
 	}
 	if ferr != nil {
-		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}}
+		shared = fleet.Status{Quotas: []fleet.Quota{}, Changes: []fleet.Change{}, Denials: []fleet.Denied{}, Reasons: []fleet.Denied{}, Waits: []fleet.Waiting{}}
 	}
 	said, lead := s.said(), s.leadership()
 	s.mu.Lock()
@@ -93,7 +100,7 @@ func (s *Server) statusOf(quotas func(*fleet.Controller, context.Context) (fleet
 	st := Status{
 		Ready: err == nil, Started: s.started, Listen: s.config.Listen, Filter: s.config.WasmHash, File: s.config.PolicyFile,
 		Problem: s.problem, Nodes: s.xds.Nodes(), Fleet: shared, Lead: lead, Access: s.accessInfo(),
-		Enforce: said.Enforce, Grants: said.Grants,
+		Switch: Switch{said.Enforce, said.Since, said.By}, Grants: said.Grants,
 	}
 	if s.config.Store != nil {
 		st.Store, st.StoreAway = s.config.Store.String(), s.away

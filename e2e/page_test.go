@@ -33,6 +33,13 @@ type pageView struct {
 // firstEvent reads what a page is told first.
 func firstEvent(t *testing.T, status string) (v pageView) {
 	t.Helper()
+	readEvent(t, status, &v)
+	return v
+}
+
+// readEvent reads the same into anything.
+func readEvent(t *testing.T, status string, v any) {
+	t.Helper()
 	resp, err := http.Get("http://" + status + "/api/events")
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +52,10 @@ func firstEvent(t *testing.T, status string) (v pageView) {
 			t.Fatal(err)
 		}
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			if err := json.Unmarshal([]byte(data), &v); err != nil {
+			if err := json.Unmarshal([]byte(data), v); err != nil {
 				t.Fatal(err)
 			}
-			return v
+			return
 		}
 	}
 }

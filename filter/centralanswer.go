@@ -103,7 +103,7 @@ func (s *Stream) sendOn(w *waiter) Action {
 		s.vm.countAdmitted()
 		return s.send(w.request)
 	}
-	s.vm.countDecision(w.as, metricRequests, &w.why)
+	s.countDecision(w.as, metricRequests, &w.why)
 	s.logged.refusal = w.why
 	if s.model != "" {
 		s.logged.model = s.model

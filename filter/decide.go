@@ -82,6 +82,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), &caller)
+	s.meets(&path)
 	if p.Classed() {
 		s.classIndex, s.class = ask.classOf(s.path)
 		path.Part = s.plugin.part(model, s.classIndex)
@@ -149,7 +150,7 @@ func (s *Stream) heedPath(q *dialect.Request) {
 // noteShadow counts a refusal that was none, for its limit only watches.
 func (s *Stream) noteShadow(d *policy.Decision) {
 	if d.Shadow.Reason != policy.None {
-		s.vm.countDenied(metricShadow, &d.Shadow)
+		s.countDecision(policy.Deny, metricShadow, &d.Shadow)
 		s.logged.shadow = d.Shadow
 	}
 }
@@ -171,7 +172,7 @@ func (s *Stream) deny(r *policy.Refusal, c *policy.Caller) Action {
 
 // turnDown counts a refusal for a limit, and answers with it.
 func (s *Stream) turnDown(r *policy.Refusal, detail string) Action {
-	s.vm.countDenied(metricRequests, r)
+	s.countDecision(policy.Deny, metricRequests, r)
 	s.noteDenied(r)
 	return s.reply(r, detail)
 }

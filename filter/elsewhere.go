@@ -83,6 +83,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (w *waiter, ok bool)
 	}
 	var path policy.Path
 	p.Path(&path, s.gated(model), c)
+	s.meets(&path)
 	path.Part = s.plugin.part(model, s.classIndex)
 	s.rating, s.lesson = p.Rating(q.Model), lesson{}
 	s.prepare(q.Model, c.Tenant)

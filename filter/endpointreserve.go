@@ -64,7 +64,7 @@ func (q *fanoutRequest) granted(id policy.FanoutID, legs []policy.Leg, b *policy
 // refuseFanout says why, and how many branches would fit.
 func (s *Stream) refuseFanout(d *policy.Decision, q *fanoutRequest, a *asker) Action {
 	r := &d.Refusal
-	s.vm.countDenied(metricFanouts, r)
+	s.countDecision(policy.Deny, metricFanouts, r)
 	s.logged.refusal = *r
 	var o object
 	o.open("error")

@@ -68,9 +68,9 @@ const (
 	maxOffers   = 4096
 )
 
-// offerOf is what is asked of a bucket; nil if a fleet does not share it.
+// offerOf is what is asked of a bucket; nil if no control plane is told.
 func (v *VM) offerOf(now int64, s *policy.Step) *offer {
-	if !s.Limit.Shared() {
+	if !s.Limit.Shared() && s.Limit.Entry() == 0 {
 		return nil
 	}
 	k := bucketKey{s.Tier, s.Key}
@@ -90,7 +90,7 @@ func (v *VM) offerOf(now int64, s *policy.Step) *offer {
 
 // offer counts once that the stream asked for a cost, and whether it was refused at first.
 func (s *Stream) offer(path *policy.Path, cost *policy.Cost, refused bool) {
-	if s.offered || !s.plugin.policy.Shared {
+	if s.offered || !s.plugin.policy.Reports {
 		return
 	}
 	s.offered = true
@@ -176,7 +176,7 @@ func (v *VM) tellOffers(now int64) {
 			delete(v.offers, k)
 		}
 	}
-	if len(news) == 0 || !v.post(news) {
+	if len(news) == 0 || !v.post(offerName, news) {
 		return
 	}
 	for _, o := range v.offers {

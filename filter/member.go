@@ -37,6 +37,8 @@ type member struct {
 	ack     bool
 	hello   bool
 	urgent  bool // somebody waits for what can be asked for
+	tallies tallies
+	waiting tallies
 	fresh   bool // there is a quota that the controller has not heard of
 }
 
@@ -62,6 +64,8 @@ const (
 	eagerTick = 5 * time.Millisecond // while somebody asks
 	eagerFor  = int64(1e9)
 
+	reportTick = int64(250e6) // where nothing is shared
+
 	offerEvery = int64(50e6)
 	waitLasts  = 3 * tellWaiting
 	keepQuota  = int64(30e9) // without any use
@@ -75,10 +79,17 @@ func (m *memberState) bytes() []byte {
 
 // tickMember does the member's work, if this worker is it, or can be.
 func (v *VM) tickMember(now int64, p *Plugin) {
-	if p == nil || p.policy == nil || !p.policy.Shared {
+	if p == nil || p.policy == nil || !p.policy.Reports {
 		return
 	}
+	if !p.policy.Shared { // nobody waits for what comes of it
+		if now-v.heard < reportTick {
+			return
+		}
+		defer func(eager int64) { v.heard, v.eager = now, eager }(v.eager)
+	}
 	v.tellOffers(now)
+	v.tellTallies(now)
 	if !v.isMember(now, p) {
 		return
 	}

@@ -42,6 +42,8 @@ type quota struct {
 	seen         offered // since the last report
 	waiting      int64   // calls, as of the last look
 	queued       bool    // it was told that calls wait
+	counts       int64   // units in its window, where it is not shared
+	counted      bool    // it was told that some do
 	want         int64   // units
 }
 
@@ -57,7 +59,7 @@ type wait struct {
 
 // hear takes in what the workers tell.
 func (m *member) hear(now int64) {
-	for news := m.vm.collect(); ; {
+	for news := m.vm.collect(offerName); ; {
 		h, meters, rest := nextOffer(news)
 		if h == nil {
 			return
@@ -123,6 +125,8 @@ func (m *member) newQuota(now int64, name string, k *memberKey, sm *policy.Share
 	q := &quota{name: name, key: k, meter: sm.Meter.ID(), unit: sm.Meter.Dimension.Unit(), overflow: overflow, used: now}
 	lease := sm.Lease()
 	switch {
+	case !k.step.Limit.Shared():
+		return q
 	case sm.Drawn():
 		q.drawer = fleet.NewDrawer(m.node.Name(), m.state.incarnation, name, uint64(now))
 		m.given[q] = true

@@ -46,6 +46,8 @@ func (m *member) sweep(now int64) {
 // retire drops a quota that nobody uses, when nothing is held of it any more, or for lack of room.
 func (m *member) retire(now int64, name string, q *quota) {
 	switch held := q.share != nil && q.credit == nil && q.share.Live(now); {
+	case q.counted && len(m.quotas) < maxQuotas/2:
+		return
 	case held && len(m.quotas) < maxQuotas/2:
 		return
 	case held:
@@ -95,7 +97,7 @@ func (m *member) countDemand(now int64) {
 	for _, q := range m.quotas {
 		if q.drawer != nil {
 			q.drawer.Demand.Offer(now, q.units, q.calls)
-		} else {
+		} else if q.share != nil {
 			q.share.Offer(now, q.units, q.calls, q.refused)
 		}
 		q.calls, q.units, q.refused = 0, 0, q.waiting > 0

@@ -41,14 +41,19 @@ func (m *member) report(now int64) {
 	}
 	sent := map[string]offered{}
 	for name, q := range m.quotas {
-		m.tell(now, &msg, name, q)
+		m.tell(now, &msg, name, q, due)
 		if q.seen != (offered{}) {
 			sent[name], q.seen = q.seen, offered{}
 		}
 	}
 	m.urgent = false
-	if msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned) > 0 {
-		m.send(now, &msg, sent)
+	goes := msg.Report != nil || len(msg.Asks)+len(msg.Draws)+len(msg.Seen)+len(msg.Ratios)+len(msg.Learned) > 0
+	if !due && !goes { // what only people want to know is no reason for a message
+		return
+	}
+	told := m.tellTallies(now, &msg)
+	if goes || len(msg.Denials)+len(msg.Waits) > 0 {
+		m.send(now, &msg, sent, told)
 	}
 }
 
@@ -60,11 +65,12 @@ func (m *member) mayPost(now int64, due bool) bool {
 }
 
 // tell adds to a message what there is to say of a quota.
-func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota) {
-	if q.seen != (offered{}) || q.waiting > 0 || q.queued {
+func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota, due bool) {
+	whole := due && q.countWhole(m.vm, now)
+	if whole && (q.counts > 0 || q.counted) || q.seen != (offered{}) || q.waiting > 0 || q.queued {
 		seen := fleet.Seen{
 			Key: name, Epoch: m.vm.epochs[name], Denied: q.seen.denied, Queued: q.waiting, Sent: q.seen.sent,
-			Answered: q.seen.answered, Rejected: q.seen.rejected,
+			Answered: q.seen.answered, Rejected: q.seen.rejected, Whole: whole, Used: q.counts,
 		}
 		for class, n := range q.seen.others {
 			if n > 0 {
@@ -72,7 +78,7 @@ func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota) {
 			}
 		}
 		msg.Seen = append(msg.Seen, seen)
-		q.queued = q.waiting > 0
+		q.queued, q.counted = q.waiting > 0, q.counts > 0
 	}
 	if q.credit != nil {
 		have := int64(0)
@@ -89,6 +95,18 @@ func (m *member) tell(now int64, msg *fleet.FromNode, name string, q *quota) {
 	if q.drawer != nil {
 		m.draw(now, msg, q)
 	}
+}
+
+// countWhole counts what counts of a limit that is not shared, if anything does.
+func (q *quota) countWhole(v *VM, now int64) (counts bool) {
+	if q.share != nil || q.drawer != nil {
+		return false
+	}
+	q.each(v, now, func(sm *policy.SharedMeter) bool {
+		q.counts, counts = sm.Counted(now)
+		return false
+	})
+	return counts
 }
 
 // draw adds a draw, if there is anything to say: that somebody waits, or that more has been used or given back since the last.
@@ -109,7 +127,7 @@ func (m *member) draw(now int64, msg *fleet.FromNode, q *quota) {
 }
 
 // send posts a message. What was counted comes again with the next, if it does not arrive, and so does the answer to a hello.
-func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered) {
+func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered, told tallies) {
 	m.state.message++
 	msg.Number = m.state.message
 	m.state.epoch, m.state.number = m.node.Numbers()
@@ -117,14 +135,14 @@ func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered) {
 	number, hello := msg.Number, m.hello
 	m.hello = false
 	if !m.vm.host.Post(fleet.ControlCluster, fleet.ReportPath, fleet.ReportType, msg.Encode(), postTimeout, func(status int, body []byte) {
-		m.answered(number, status, body, sent, hello)
+		m.answered(number, status, body, sent, told, hello)
 	}) {
-		m.answered(number, 0, nil, sent, hello)
+		m.answered(number, 0, nil, sent, told, hello)
 	}
 }
 
 // answered takes what a message was answered with; status is 0 if it was not.
-func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered, hello bool) {
+func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered, told tallies, hello bool) {
 	defer m.vm.guard("report_answer")
 	if number == m.state.message {
 		m.open = false
@@ -136,6 +154,9 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 			if q := m.quotas[name]; q != nil {
 				q.seen.add(&was)
 			}
+		}
+		for i := range told {
+			m.tallies.add(&told[i], maxTallied)
 		}
 		return
 	}

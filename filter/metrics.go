@@ -3,13 +3,13 @@
 package filter
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/feedback"
+	"github.com/weirproxy/weir/policy/fleet"
 )
 
 // metrics are the counters of a VM, made when first needed: few of the combinations ever occur. They are counted in the VM's
@@ -79,17 +79,12 @@ func (v *VM) countAdmitted() {
 	v.count(&v.metrics.admitted, metricRequests, "decision", policy.Admit.String())
 }
 
-// A waitOf is a metric of the queue: of those that begin to wait, or of those whose wait was within a bound.
+// A waitOf is a metric of the queue: of those that begin to wait, or of those whose wait was within a bound (RATIONALE.md, "Why are
+// waits counted by bound, and not a histogram?").
 type waitOf struct {
 	class string
 	bound int
 }
-
-// waitBounds are the waits that the metric tells apart (RATIONALE.md, "Why are waits counted by bound, and not a histogram?"). (No name of a label has a point in it, for Envoy's names of metrics have.)
-var waitBounds = [...]struct {
-	name string
-	wait int64
-}{{"100ms", 1e8}, {"300ms", 3e8}, {"1s", 1e9}, {"3s", 3e9}, {"10s", 1e10}, {"30s", 3e10}, {"60s", 6e10}, {"more", math.MaxInt64}}
 
 // countQueued counts one that begins to wait.
 func (v *VM) countQueued(w *waiter) {
@@ -103,11 +98,14 @@ func (w *waiter) countWaited(wait int64) {
 		return
 	}
 	w.queued = false
-	bound := 0
-	for wait > waitBounds[bound].wait {
+	bound, v := 0, w.stream.vm
+	for wait > fleet.WaitBounds[bound].Wait {
 		bound++
 	}
-	w.stream.vm.countWait(waitOf{w.stream.class.Name, bound})
+	v.countWait(waitOf{w.stream.class.Name, bound})
+	if w.stream.plugin.policy.Reports {
+		v.tallies.add(&tally{n: 1, of: tallied{kind: tallyWaited, class: w.stream.tallyClass(), bound: uint8(bound)}}, maxTallies)
+	}
 }
 
 func (v *VM) countWait(k waitOf) {
@@ -116,7 +114,7 @@ func (v *VM) countWait(k waitOf) {
 		class := ".class." + strings.ReplaceAll(k.class, ".", "_")
 		name := metricQueued + class
 		if k.bound >= 0 {
-			name = metricWaits + class + ".within." + waitBounds[k.bound].name
+			name = metricWaits + class + ".within." + fleet.WaitBounds[k.bound].Name
 		}
 		m = v.newMetric(name)
 		v.metrics.queued[k] = m
@@ -124,10 +122,7 @@ func (v *VM) countWait(k waitOf) {
 	m.pending++
 }
 
-// countDenied counts a refusal: the name, with why as labels.
-func (v *VM) countDenied(name string, r *policy.Refusal) { v.countDecision(policy.Deny, name, r) }
-
-// countDecision counts what became of a request that was refused.
+// countDecision counts what became of a request that was refused: the name, with why as labels.
 func (v *VM) countDecision(d policy.Verdict, name string, r *policy.Refusal) {
 	k := decisionKey{d, name, r.Reason, r.Tier, r.Dimension, r.Limit > 0}
 	m := v.metrics.denied[k]

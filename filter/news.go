@@ -49,15 +49,15 @@ func (o *offer) append(b []byte, vm uint64) []byte {
 }
 
 // post puts news where the member finds them; false if there is no room, or others were faster each time.
-func (v *VM) post(news []byte) bool {
-	return v.update(offerName, func(old []byte) ([]byte, bool) {
+func (v *VM) post(name string, news []byte) bool {
+	return v.update(name, func(old []byte) ([]byte, bool) {
 		return append(old, news...), len(old)+len(news) <= maxNews
 	})
 }
 
 // collect takes all news there are.
-func (v *VM) collect() (news []byte) {
-	if !v.update(offerName, func(old []byte) ([]byte, bool) {
+func (v *VM) collect(name string) (news []byte) {
+	if !v.update(name, func(old []byte) ([]byte, bool) {
 		news = old
 		return nil, len(old) > 0
 	}) {

@@ -24,7 +24,7 @@ func (s *Stream) static(to *policy.StaticSpec, q *dialect.Request, why *policy.R
 		return Pause, false
 	}
 	s.phase, s.verdict, s.status, s.logged.refusal = refused, policy.Degraded, 200, *why
-	s.vm.countDecision(policy.Degraded, metricRequests, why)
+	s.countDecision(policy.Degraded, metricRequests, why)
 	headers := [][2]string{{"content-type", kind}, {"x-weir-decision", policy.Degraded.String()}}
 	s.vm.host.Reply(200, append(headers, s.explained()...), []byte(body))
 	s.dropHeaders()

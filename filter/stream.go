@@ -130,7 +130,7 @@ func (s *Stream) RequestHeaders(end bool) (a Action) {
 		if s.plugin.policy.Mode != policy.Shadow {
 			return s.refuse(reason, "")
 		}
-		s.vm.countDenied(metricShadow, &policy.Refusal{Reason: reason})
+		s.countDecision(policy.Deny, metricShadow, &policy.Refusal{Reason: reason})
 	}
 	if end || !s.call.API.Metered() {
 		return min(s.decide(dialect.Request{}, nil), Pause)

@@ -46,6 +46,10 @@ type VM struct {
 	rates     uint64               // counts their changes
 	models    map[policy.Key]bool  // that something is learned of
 
+	tallies tallies // of what the control plane is told
+	tallied int64   // when
+	heard   int64   // when the member's work was last done where nothing is shared
+
 	centrals centrals
 
 	pools    map[policy.Key]*pool

@@ -80,6 +80,9 @@ func (c *compiler) compile() *Policy {
 	c.classes(p)
 	c.providers(p)
 	c.substitutes(p)
+	if p.Reports = s.Fleet.Reports || s.Fleet.Shares; p.Reports {
+		p.nameLimits(s.Fleet.Shares)
+	}
 	if p.Shared = s.Fleet.Shares; p.Shared && len(c.problems) == 0 {
 		p.share()
 		p.centralize()

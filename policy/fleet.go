@@ -117,11 +117,20 @@ func (p *Policy) Entries() (all []Entry) {
 // does not tell, for it knows a user only by that.
 func EntryKey(h Hasher, t Tier, entry string) Key { return h.Key(t, "entry", entry) }
 
+// nameLimits has each limit know its entry, by which reports name it. Where shares are, reports are about what is shared.
+func (p *Policy) nameLimits(shares bool) {
+	for _, e := range p.Entries() {
+		if e.Limit.Mode != Off && (!shares || e.Limit.Scope == FleetWide) {
+			e.Limit.entry = EntryKey(p.Hasher, e.Tier, e.Name)
+		}
+	}
+}
+
 // share has all limits of the fleet's scope be held by shares.
 func (p *Policy) share() {
 	for _, e := range p.Entries() {
 		if e.Limit.Scope == FleetWide && e.Limit.Mode != Off {
-			e.Limit.share(EntryKey(p.Hasher, e.Tier, e.Name))
+			e.Limit.share()
 		}
 	}
 }

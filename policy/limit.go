@@ -14,7 +14,7 @@ type Limit struct {
 	print    uint64 // tells different meters apart
 	relieved bool   // a request tree's that goes on with smaller models when its retries are spent
 
-	entry  Key   // of the policy, see [EntryKey]
+	entry  Key   // of the policy, see [EntryKey]; 0: no control plane is told of it
 	shared bool  // over a fleet, by shares
 	floor  Share // of a request tree, that each Envoy has while nobody grants anything
 
@@ -44,17 +44,17 @@ func NewLimit(mode Mode, inFlight int64, meters ...Meter) *Limit {
 }
 
 // share makes the limit one of a fleet's.
-func (l *Limit) share(entry Key) {
+func (l *Limit) share() {
 	meters := slices.Clone(l.Meters)
 	for i := range meters {
 		meters[i].shared = true
 	}
 	was := *l
 	*l = *NewLimit(l.Mode, l.InFlight, meters...)
-	l.Scope, l.relieved, l.floor, l.probed, l.shared, l.entry = was.Scope, was.relieved, was.floor, was.probed, true, entry
+	l.Scope, l.relieved, l.floor, l.probed, l.shared, l.entry = was.Scope, was.relieved, was.floor, was.probed, true, was.entry
 }
 
-// Entry names the entry of the policy that the limit comes from.
+// Entry names the entry of the policy that the limit comes from; 0: no control plane is told what becomes of it.
 func (l *Limit) Entry() Key { return l.entry }
 
 // Floor is how much of a meter of the limit an Envoy may use while its controller is away, of what it has been granted nothing of.

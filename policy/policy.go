@@ -27,6 +27,7 @@ type Policy struct {
 	Log       Log
 	Fleet     FleetTerms
 	Shared    bool  // limits of the fleet's scope are held by shares
+	Reports   bool  // a control plane is told what becomes of calls
 	Since     int64 // when it came into force, ns of the clock of decisions; set by who puts it there
 	Fanout    FanoutBounds
 	Hints     HintsSpec

@@ -76,6 +76,11 @@ func (m *SharedMeter) Remembered(now int64) int64 {
 	return m.state.counts(now)
 }
 
+// Counted is how many units count in the window, if there is anything that counts them.
+func (m *SharedMeter) Counted(now int64) (n int64, counts bool) {
+	return m.state.counts(max(now, m.clock)), m.state.ringed() || m.state.counted()
+}
+
 // Spent is how many units were ever taken.
 func (m *SharedMeter) Spent() int64 { return m.state.share.spent }
 

@@ -236,4 +236,7 @@ type FleetSpec struct {
 	// Shares says that limits of the fleet's scope are held by shares that a control plane grants. `weir serve` and `weir bootstrap`
 	// say it; without it each Envoy has each limit for itself.
 	Shares bool `json:"shares,omitempty"`
+
+	// Reports says that a control plane is told what becomes of calls, also where it grants nothing. `weir up` says it.
+	Reports bool `json:"reports,omitempty"`
 }

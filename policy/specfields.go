@@ -146,6 +146,6 @@ func (s *SlotsSpec) fields() []field {
 func (s *FleetSpec) fields() []field {
 	return []field{
 		{"scope", &s.Scope}, {"lease", &s.Lease}, {"floor", &s.Floor}, {"max_envoys", &s.MaxEnvoys}, {"forget", &s.Forget},
-		{"jitter", maybe(&s.Jitter)}, {"shares", &s.Shares},
+		{"jitter", maybe(&s.Jitter)}, {"shares", &s.Shares}, {"reports", &s.Reports},
 	}
 }

@@ -32,15 +32,20 @@ type Result struct {
 }
 
 // Shared gives the policy as Envoys get it that share its limits: they hold of them what a control plane grants.
-func (r *Result) Shared() (*Result, error) {
-	spec, shared := *r.Spec, *r
-	spec.Fleet.Shares = true
-	shared.Spec = &spec
+func (r *Result) Shared() (*Result, error) { return r.governed(true, false) }
+
+// Reported gives the policy as an Envoy gets it that has the limits for itself, and tells a control plane what becomes of calls.
+func (r *Result) Reported() (*Result, error) { return r.governed(false, true) }
+
+func (r *Result) governed(shares, reports bool) (*Result, error) {
+	spec, governed := *r.Spec, *r
+	spec.Fleet.Shares, spec.Fleet.Reports = shares, reports
+	governed.Spec = &spec
 	var err error
-	if shared.Policy, err = policy.Compile(&spec); err == nil {
-		shared.JSON, err = policy.Encode(&spec)
+	if governed.Policy, err = policy.Compile(&spec); err == nil {
+		governed.JSON, err = policy.Encode(&spec)
 	}
-	return &shared, err
+	return &governed, err
 }
 
 // Read reads the policy in a file or a folder.
@@ -80,10 +85,13 @@ func ParseFiles(files []File) (*Result, error) {
 	return &Result{Spec: spec, Policy: p, JSON: json, Notices: r.sorted()}, nil
 }
 
-// shares refuses what only a control plane knows: whether there is one.
+// shares refuses what only a control plane knows: whether there is one, and what it wants to hear.
 func (r *reader) shares(spec *policy.Spec) {
 	if spec.Fleet.Shares {
 		r.fail("fleet.shares", r.near("fleet.shares"), "weir serve and weir bootstrap --strict say this themselves", "leave it out")
+	}
+	if spec.Fleet.Reports {
+		r.fail("fleet.reports", r.near("fleet.reports"), "weir up says this itself", "leave it out")
 	}
 }
 

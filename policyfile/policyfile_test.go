@@ -135,7 +135,7 @@ func good(t testing.TB) []string {
 }
 
 // extras are the keys that the example does without.
-var extras = []string{"file", "api", "reply", "shares", // of a static reply and of the fleet, which the control plane fills in
+var extras = []string{"file", "api", "reply", "shares", "reports", // of a static reply and of the fleet, which the control plane fills in
 	"weights", "weight", "priority", "image", "reasoning", "reset",
 	"secret", "cluster", "rph", "tph", "itpm", "otpm", "usd_per_month", "burst", "max_output", "climb", "attempts", "borrow", "settle", "uncertain", "off",
 	"log", "admit", "deny", "access", "caller",

@@ -64,7 +64,7 @@ var words = map[string][]string{
 func randomSpec(t *rapid.T) *policy.Spec {
 	s := new(policy.Spec)
 	fill(t, reflect.ValueOf(s).Elem(), "")
-	s.APIVersion, s.Fleet.Shares = policy.APIVersion, false
+	s.APIVersion, s.Fleet.Shares, s.Fleet.Reports = policy.APIVersion, false, false
 	if s.Providers == nil {
 		s.Providers = map[string]policy.ProviderSpec{"openai": {}}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/weirproxy/weir/controlplane"
 )
@@ -33,7 +34,7 @@ func (c *enforceCmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		e = controlplane.Enforcement{Enforce: st.Enforce, Kept: st.Store != ""}
+		e = controlplane.Enforcement{Enforce: st.Enforce, Kept: st.Store != "", Since: st.Since, By: st.By}
 		if st.Policy != nil {
 			e.Mode = st.Policy.Mode
 		}
@@ -51,6 +52,9 @@ func (c *enforceCmd) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "enforce %s: nothing is refused; what would have been is counted.\n", p.red("shadow"))
 	default:
 		fmt.Fprintf(s.out, "enforce %s: nothing is counted and nothing is refused.\n", p.red("off"))
+	}
+	if !e.Since.IsZero() {
+		fmt.Fprintf(s.out, "Since %s, by %s.\n", e.Since.Local().Format(time.DateTime), e.By)
 	}
 	if !e.Kept && e.Enforce != controlplane.EnforceOn {
 		fmt.Fprintln(s.out, "The control plane has no store: when it restarts, it is on again.")

@@ -160,6 +160,10 @@ func explain(r *policyfile.Result, q *offlineRequest) (*explanation, error) {
 	if e.AtOnce, by = o.fill(&seen); by != nil {
 		e.By = &refusalSaid{by.Reason.String(), by.Tier.String(), by.Dimension.String(), by.Limit, by.Wait.Seconds(), by.Class}
 		then := o.send(q)
+		if then.Does == "queue" {
+			r := policy.QueueTimeout
+			then.Status, then.Reason, then.Tier, then.Dimension, then.Limit = r.Status(), r.String(), e.By.Tier, e.By.Dimension, e.By.Limit
+		}
 		e.Then = &then
 	}
 	return e, nil

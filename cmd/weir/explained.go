@@ -296,6 +296,9 @@ func (o *outcome) text(p paint) string {
 		s = p.red(fmt.Sprintf("deny, %d %s", o.Status, o.Reason))
 	case o.Does == "queue":
 		s = p.yellow(fmt.Sprintf("queue, for %gs at most", o.WaitS))
+		if o.Reason != "" {
+			s += fmt.Sprintf(", and then deny, %d %s", o.Status, o.Reason)
+		}
 	case o.Does != "admit" && o.Status > 0:
 		s = p.yellow(o.Does + " to a fixed reply")
 	case o.Does != "admit":

@@ -73,10 +73,14 @@ func newOffline(r *policyfile.Result) (*offline, error) {
 
 // An outcome is what the filter did with a request.
 type outcome struct {
-	Does    string `json:"does"`             // admit, deny, queue, degrade, spill
-	Status  int    `json:"status,omitempty"` // of what weir answers itself
-	Reason  string `json:"reason,omitempty"`
-	Tier    string `json:"tier,omitempty"`
+	Does   string `json:"does"`             // admit, deny, queue, degrade, spill
+	Status int    `json:"status,omitempty"` // of what weir answers itself; of who waits, when it has waited too long
+	Reason string `json:"reason,omitempty"`
+	Tier   string `json:"tier,omitempty"`
+
+	Dimension string `json:"dimension,omitempty"`
+	Limit     int64  `json:"limit,omitempty"`
+
 	Message string `json:"message,omitempty"`
 
 	Model    string  `json:"model,omitempty"`    // that it goes to instead
@@ -97,7 +101,8 @@ func (o *offline) send(q *offlineRequest) outcome {
 	switch h := q.answer.Get; {
 	case q.status != 0:
 		return outcome{
-			Does: cmp.Or(h("x-weir-decision"), "deny"), Status: q.status, Reason: h("x-weir-reason"), Tier: h("x-weir-tier"), Message: message(q.reply),
+			Does: cmp.Or(h("x-weir-decision"), "deny"), Status: q.status, Reason: h("x-weir-reason"), Tier: h("x-weir-tier"), Dimension: h("x-weir-dimension"), Message: message(q.reply),
+			Limit: max(gjson.Get(q.reply, "error.weir.limit").Int(), gjson.Get(q.reply, "weir.limit").Int()),
 		}
 	case a != filter.Continue && o.seen != nil:
 		return outcome{Does: "queue", WaitS: o.seen.Class.Wait.Seconds()}

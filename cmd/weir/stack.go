@@ -84,7 +84,7 @@ func (s *stack) start(ctx context.Context, o stackOptions) error {
 	}
 	server, err := controlplane.New(controlplane.Config{
 		PolicyFile: o.policyFile, XDS: xds, Status: status, Listen: o.listen, WasmHash: hash, Upstream: s.mockAddr,
-		Logger: o.log, Ready: s.readiness, Admin: s.adminOnceReady, Fleet: fleet.NewVolatile(true),
+		Logger: o.log, Ready: s.readiness, Admin: s.adminOnceReady, Reports: true, Fleet: fleet.NewVolatile(true),
 	})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestTop(t *testing.T) {
 func TestTopFrame(t *testing.T) {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	st := &controlplane.Status{
-		Enforce: "on", Problem: &controlplane.FileProblem{Message: "policy.yaml:3:1: wrong"},
+		Switch: controlplane.Switch{Enforce: "on"}, Problem: &controlplane.FileProblem{Message: "policy.yaml:3:1: wrong"},
 		Grants: []controlplane.Grant{{Tenant: "acme", Limit: "tpm", Add: 500, Until: now.Add(time.Minute)}},
 		Nodes:  []xds.Status{{ID: "egress-1", Policy: "abc", Since: now.Add(-time.Hour), Problem: "it has another filter"}},
 		Fleet: fleet.Status{Total: 3, Quotas: []fleet.Quota{

@@ -31,7 +31,7 @@ const rateRecord = "rate/"
 // startAdapting makes a provider's limit follow what it answers, as the policy says. A rate that goes on under other rules
 // stays where it is.
 func (c *core) startAdapting(q *quota, e *policy.Entry) {
-	if e.Tier != policy.TierProvider || q.stock != nil || c.dir.spec == nil {
+	if e.Tier != policy.TierProvider || q.stock != nil || q.whole != nil || c.dir.spec == nil {
 		q.adapt = nil
 		return
 	}
@@ -84,6 +84,9 @@ func (c *core) seen(n *node, s *fleet.Seen) {
 		return
 	}
 	q.used, q.told = c.now, true
+	if s.Whole && q.whole != nil {
+		q.whole[n.id] = s.Used
+	}
 	q.denied += s.Denied
 	q.sent += s.Sent
 	q.answered += s.Answered

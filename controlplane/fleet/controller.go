@@ -173,8 +173,8 @@ func (c *Controller) Busiest(ctx context.Context, most int) (s Status, err error
 	return s, err
 }
 
-// Find gives the quotas of one key of a tier.
-func (c *Controller) Find(ctx context.Context, t policy.Tier, key policy.Key) (found []Quota, err error) {
-	err = c.do(ctx, func() { found = c.core.find(t, key) })
-	return found, err
+// Find gives the quotas of one key of a tier, and why calls of that key were refused.
+func (c *Controller) Find(ctx context.Context, t policy.Tier, key policy.Key) (found []Quota, denied []Denied, err error) {
+	err = c.do(ctx, func() { found, denied = c.core.find(t, key) })
+	return found, denied, err
 }

@@ -38,6 +38,8 @@ type core struct {
 	pushes  []fleet.Push
 	saved   []func() // what is to be done when the store knows of all that is dirty
 	changes []Change
+	denials map[deniedKey]*denied
+	classes map[string]*waited // calls that wait, by class
 	stats   Counters
 	swept   int64
 	census  census
@@ -70,7 +72,7 @@ func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected fun
 	c := &core{
 		log: log, store: s, connected: connected, epoch: epoch, first: first, whole: whole, start: now, now: now, wall: wall, swept: now,
 		params: fleet.DefaultParams(), quotas: map[string]*quota{}, taken: map[place]*quota{}, nodes: map[string]*node{},
-		probes: map[keyOf]*probing{}, records: map[string][]byte{}, dirty: map[string][]byte{},
+		probes: map[keyOf]*probing{}, records: map[string][]byte{}, dirty: map[string][]byte{}, denials: map[deniedKey]*denied{}, classes: map[string]*waited{},
 	}
 	for _, r := range records {
 		c.records[r.Key] = r.Value

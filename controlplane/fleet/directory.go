@@ -36,6 +36,11 @@ func newDirectory(p *policy.Policy, spec *policy.Spec) *directory {
 	return d
 }
 
+// whole says whether nothing is shared: each node has each limit for itself, and says what it uses.
+func (d *directory) whole() bool {
+	return d.spec != nil && d.spec.Fleet.Reports && !d.spec.Fleet.Shares
+}
+
 // find gives the meter that a name is of, and the entry that it belongs to; nil if the policy shares no such limit. Whose own
 // entry there is has that, whatever the node says.
 func (d *directory) find(n fleet.Name) (*policy.Entry, *policy.Meter) {
@@ -46,7 +51,7 @@ func (d *directory) find(n fleet.Name) (*policy.Entry, *policy.Meter) {
 	if e == nil {
 		e = d.byEntry[keyOf{n.Tier, n.Entry}]
 	}
-	if e == nil || e.Limit.Scope != policy.FleetWide || e.Limit.Mode == policy.Off {
+	if e == nil || !d.whole() && e.Limit.Scope != policy.FleetWide || e.Limit.Mode == policy.Off {
 		return nil, nil
 	}
 	for i := range e.Limit.Meters {

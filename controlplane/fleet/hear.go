@@ -16,6 +16,12 @@ func (c *core) report(m *fleet.FromNode) (heard bool) {
 	for i := range m.Seen {
 		c.seen(n, &m.Seen[i])
 	}
+	for i := range m.Denials {
+		c.denied(&m.Denials[i])
+	}
+	for i := range m.Waits {
+		c.waits(n, &m.Waits[i])
+	}
 	for _, l := range m.Learned {
 		if q := c.quota(l.Key); q != nil {
 			q.learned = &Learned{Limit: l.Limit, External: l.External, Node: n.id, At: c.wall}

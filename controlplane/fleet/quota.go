@@ -9,7 +9,7 @@ import (
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
-// A quota is one that somebody uses. It has one of ledger, lender and stock.
+// A quota is one that somebody uses. It has one of ledger, lender, stock and whole.
 type quota struct {
 	name   fleet.Name
 	key    string // the bytes of the name
@@ -20,6 +20,7 @@ type quota struct {
 	ledger *fleet.Ledger
 	lender *fleet.Lender
 	stock  *fleet.Stock
+	whole  map[string]int64 // where nothing is shared: what counts of it at each node, in its window
 
 	adapt *adapted // of a provider's limit that follows what it answers; nil: none
 
@@ -78,6 +79,10 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(e, m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
 	}
 	switch {
+	case c.dir.whole():
+		if q.whole = map[string]int64{}; m.Kind == policy.Fixed {
+			q.ends = c.windowEnd(n, m)
+		}
 	case m.Kind == policy.Fixed || m.Kind == policy.Stock:
 		q.ends = c.windowEnd(n, m)
 		q.gone, q.kept = c.load(stockRecord+key, 0, q.limit)
@@ -140,6 +145,10 @@ func (c *core) review(q *quota) {
 		return
 	}
 	next := c.dir.quotaOf(e, m)
+	if c.dir.whole() && q.whole != nil {
+		q.off, q.label, q.named, q.shared, q.limit = false, label(q.name, e), e.Key != 0, next, next.Limit
+		return
+	}
 	if stock := m.Kind == policy.Fixed || m.Kind == policy.Stock; stock != (q.stock != nil) || !sameShape(&q.shared, &next) {
 		c.end(q)
 		return
@@ -201,5 +210,5 @@ func (c *core) idle(q *quota) bool {
 	if rest := max(q.shared.Window, int64(c.params.Lease)); c.now-q.used <= rest+rest/100 {
 		return false
 	}
-	return q.ledger != nil && q.ledger.Empty() || q.lender != nil && q.lender.Empty(c.now)
+	return q.whole != nil || q.ledger != nil && q.ledger.Empty() || q.lender != nil && q.lender.Empty(c.now)
 }

@@ -87,6 +87,7 @@ func (c *core) sweep() {
 			delete(c.nodes, id)
 		}
 	}
+	c.sweepDenials()
 	c.sweepCensus()
 }
 

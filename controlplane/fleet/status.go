@@ -13,14 +13,17 @@ import (
 
 // Status is what there is to see.
 type Status struct {
-	Epoch    uint64   `json:"epoch"`
-	Learning bool     `json:"learning"` // an earlier controller's leases may still run
-	Store    string   `json:"store_error,omitempty"`
-	Nodes    int      `json:"nodes"`        // that report
-	Total    int      `json:"quotas_total"` // Quotas has no more than maxShown
-	Quotas   []Quota  `json:"quotas"`
-	Changes  []Change `json:"changes"` // of providers' rates, the newest last
-	Counters Counters `json:"counters"`
+	Epoch    uint64    `json:"epoch"`
+	Learning bool      `json:"learning"` // an earlier controller's leases may still run
+	Store    string    `json:"store_error,omitempty"`
+	Nodes    int       `json:"nodes"`        // that report
+	Total    int       `json:"quotas_total"` // Quotas has no more than maxShown
+	Quotas   []Quota   `json:"quotas"`
+	Changes  []Change  `json:"changes"` // of providers' rates, the newest last
+	Counters Counters  `json:"counters"`
+	Denials  []Denied  `json:"denials"` // of the last ten minutes, the most frequent first
+	Reasons  []Denied  `json:"reasons"` // the same by tier, dimension and reason, whoever was refused
+	Waits    []Waiting `json:"waits"`   // by class
 }
 
 // A Quota is one that somebody uses.
@@ -32,7 +35,7 @@ type Quota struct {
 	Dimension string   `json:"dimension"`
 	Unit      string   `json:"unit"` // of all amounts
 	Window    string   `json:"window"`
-	Kind      string   `json:"kind"`   // shares, tokens or stock
+	Kind      string   `json:"kind"`   // shares, tokens, stock, or whole: each node has it for itself
 	Policy    int64    `json:"policy"` // the limit that the policy says
 	Limit     int64    `json:"limit"`  // in force
 	Rate      float64  `json:"rate,omitempty"`
@@ -76,6 +79,9 @@ var units = [...]string{
 	policy.Retries: "retries", policy.Spend: "millionths of a dollar",
 }
 
+// Whole is the kind of what each node has for itself.
+const Whole = "whole"
+
 // maxShown bounds the quotas of a status.
 const maxShown = 1000
 
@@ -84,6 +90,7 @@ func (c *core) status(most int) Status {
 	s := Status{
 		Epoch: c.epoch, Learning: !c.first && !c.census.over && c.now < c.start+int64(c.params.Lease)+int64(time.Second), Nodes: len(c.nodes),
 		Total: len(c.quotas), Quotas: []Quota{}, Changes: append([]Change{}, c.changes...), Counters: c.stats,
+		Denials: c.showDenials(func(*deniedKey) bool { return true }), Reasons: c.showReasons(), Waits: c.showWaits(),
 	}
 	all := make([]*quota, 0, len(c.quotas))
 	for _, q := range c.quotas {
@@ -117,8 +124,8 @@ func busiest(all []*quota, most int) []*quota {
 	return all[:most]
 }
 
-// find gives the quotas of one key of a tier.
-func (c *core) find(t policy.Tier, key policy.Key) []Quota {
+// find gives the quotas of one key of a tier, and why calls of that key were refused.
+func (c *core) find(t policy.Tier, key policy.Key) ([]Quota, []Denied) {
 	found := []Quota{}
 	for _, q := range c.quotas {
 		if q.name.Tier == t && q.name.Key == key {
@@ -126,7 +133,9 @@ func (c *core) find(t policy.Tier, key policy.Key) []Quota {
 		}
 	}
 	slices.SortFunc(found, func(a, b Quota) int { return cmp.Compare(a.Dimension+a.ID, b.Dimension+b.ID) })
-	return found
+	return found, c.showDenials(func(k *deniedKey) bool {
+		return k.tier == t && k.key == key || t == policy.TierTenant && k.tenant == key
+	})
 }
 
 func (c *core) show(q *quota) Quota {
@@ -148,6 +157,17 @@ func (c *core) show(q *quota) Quota {
 		v.Policy = q.adapt.probing.probe.Limits()[q.adapt.probed] // the policy's is none
 	}
 	switch {
+	case q.whole != nil:
+		v.Kind, v.Granted = Whole, q.limit
+		for id, used := range q.whole {
+			if n := c.nodes[id]; n != nil && (used == 0 || c.now-n.seen < int64(c.params.Lease)) { // who uses some says so every second
+				if v.Used == nil {
+					v.Used = new(int64)
+				}
+				*v.Used += used
+				v.Holders = append(v.Holders, Holder{Node: id, Share: q.limit, Used: used})
+			}
+		}
 	case q.ledger != nil:
 		v.Kind = "shares"
 		counted := int64(0)

@@ -25,7 +25,7 @@ function held(e) {
   return table(`Shares of ${e.id}`, ["limit", "dimension", "#may spend", "#of", "#spent", "#asks for", "#lease ends in", "state"], list.map(({ holder: s, ...q }) => [
     q.quota, q.dimension, count(s.share), count(q.limit), s.used === undefined ? "–" : count(s.used), s.demand === undefined ? "–" : count(s.demand),
     q.kind !== "shares" ? "–" : s.lease_ms ? span(s.lease_ms) : "over",
-    s.silent ? h("span", { class: "bad" }, "silent") : s.behind ? h("span", { class: "odd" }, "not acknowledged") : "acknowledged"]));
+    q.kind === "whole" ? "has it whole" : s.silent ? h("span", { class: "bad" }, "silent") : s.behind ? h("span", { class: "odd" }, "not acknowledged") : "acknowledged"]));
 }
 
 async function load(id) {
@@ -44,10 +44,10 @@ function one(e) {
   const nacks = (e.types ?? []).filter((t) => t.nack).length;
   return h("details", { class: "envoy", "data-key": `envoy-${e.id}-${e.since}`, ontoggle: (event) => toggled(event, e.id) },
     h("summary", null, h("strong", null, e.id), " ", h("span", { class: how }, word), " ",
-      h("span", { class: "soft" }, `policy ${e.policy || "none"}, ${e.shares} shares`, e.lease_ms ? `, lease ${span(e.lease_ms)}` : "", nacks ? `, ${nacks} NACK` : "")),
+      h("span", { class: "soft" }, e.policy || "none", e.shares ? `, ${e.shares} shares` : "", e.lease_ms ? `, lease ${span(e.lease_ms)}` : "", nacks ? `, ${nacks} NACK` : "")),
     e.refused && h("pre", { class: "bad" }, e.refused), e.problem && h("pre", { class: "bad" }, e.problem), (e.notes ?? []).map((n) => h("pre", { class: "odd" }, n)),
     facts([["connected since", clock(e.since)], ["Envoy", e.envoy], ["cluster", e.cluster], ["filter", e.wasm],
-      ["policy in force", e.policy || "none"], ["shares", e.shares ? `${e.shares}; ${stale(e)}` : "none"]]),
+      ["policy in force", e.policy || "none"], ["shares", e.whole ? "none: it has each limit for itself" : e.shares ? `${e.shares}; ${stale(e)}` : "none"]]),
     types(e), open.has(e.id) && held(e));
 }
 

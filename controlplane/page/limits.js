@@ -23,9 +23,9 @@ const spec = {
 const line = (dash) => h("svg", { viewBox: "0 0 30 6", "aria-hidden": "true" }, h("path", { d: "M0 3H30", "stroke-dasharray": dash }));
 const keyOf = (name, dash, text) => h("li", null, h("span", { class: `stroke-${name}` }, line(dash)), text);
 
-function legend() {
+function legend(lent) {
   return h("ul", { class: "key" }, keyOf("use", undefined, "used in its window"), keyOf("limit", "6 4", "limit in force"),
-    keyOf("lent", "2 3", "lent to Envoys"), h("li", null, "over the last 10 minutes"));
+    lent && keyOf("lent", "2 3", "lent to Envoys"), h("li", null, "over the last 10 minutes"));
 }
 
 function bar(part) {
@@ -47,7 +47,7 @@ function more(q) {
     ["in the policy", q.limit !== q.policy && count(q.policy)],
     ["rate", known(q.rate) && `${percent(q.rate)} of the policy's`],
     ["provider says", learned],
-    ["lent", `${count(q.granted)} to ${q.envoys} Envoy${q.envoys === 1 ? "" : "s"}`],
+    [q.kind === "whole" ? "held" : "lent", q.kind === "whole" ? "by the Envoy itself, whole" : `${count(q.granted)} to ${q.envoys} Envoy${q.envoys === 1 ? "" : "s"}`],
     ["left to give", q.left],
     ["denied", q.seen ? `${count(q.recent ?? 0)} in 10 minutes, ${count(q.denied)} in all` : unknown("no Envoy reports it")],
     ["waiting", q.seen ? count(q.queued) : unknown("no Envoy reports it")],
@@ -69,7 +69,7 @@ function card(q) {
   const label = `Chart: ${q.quota}, ${q.dimension}, used over the last 10 minutes. ${known(top) ? `At most ${count(top)}.` : "Not known."} The numbers follow it.`;
   return h("article", { class: "card", "data-key": `card-${q.id}` },
     h("h3", null, q.quota, " ", h("span", { class: "soft" }, q.dimension)), use(q),
-    h("div", { class: "chart", role: "img", "aria-label": label, "data-keep": true, "data-id": q.id }), more(q),
+    h("div", { class: "chart", role: "img", "aria-label": label, "data-keep": true, "data-id": q.id, "data-whole": q.kind === "whole" }), more(q),
     h("details", null, h("summary", null, "Numbers over time"), numbers(q)));
 }
 
@@ -84,7 +84,7 @@ function drawAll() {
   sweep();
   for (const element of content.querySelectorAll(".chart")) {
     const t = track(element.dataset.id);
-    if (t?.at.length) draw(element, spec, [t.at.map((ms) => ms / 1000), t.use, t.limit, t.granted]);
+    if (t?.at.length) draw(element, spec, [t.at.map((ms) => ms / 1000), t.use, t.limit, element.dataset.whole ? t.at.map(() => null) : t.granted]);
   }
 }
 
@@ -92,9 +92,9 @@ export function showLimits(v) {
   last = v;
   const list = chosen(v), shown = all ? list : list.slice(0, atFirst);
   show(content,
-    list.length > 0 && legend(),
+    list.length > 0 && legend(list.some((q) => q.kind !== "whole")),
     list.length === 0 && h("p", { class: "soft" }, v.fleet_unknown ? `Not known here: ${v.fleet_unknown}.` : v.quotas.length ? "None has this in its name." :
-      "No limit of the fleet is in use: no Envoy has reported one."),
+      v.reports > 0 ? "No limit is in use now." : "No limit is in use: no Envoy has reported one."),
     h("div", { class: "cards" }, shown.map(card)),
     list.length > shown.length && h("p", { class: "more" }, h("button", { type: "button", onclick: () => { all = true; showLimits(last); } }, `Show all ${list.length}`)));
   drawAll();

@@ -6,7 +6,7 @@ import { refresh, showEnvoys } from "./envoys.js";
 import { clock } from "./format.js";
 import { show } from "./dom.js";
 import { showLimits } from "./limits.js";
-import { showOverview, spoken } from "./overview.js";
+import { overridden, showOverview, spoken } from "./overview.js";
 import { showRates } from "./rates.js";
 import { showEstimates, showQueues, showRefusals } from "./refusals.js";
 import "./search.js";
@@ -18,7 +18,7 @@ const again = 3000; // ms until it is asked again, when it did not answer with e
 let source, heard = 0, retry;
 
 async function showAll(v) {
-  document.title = `weir: ${v.ready ? v.problem ? "policy with errors" : "ready" : "not ready"}`;
+  document.title = `weir: ${overridden(v) ? `enforce ${v.enforce}` : v.ready ? v.problem ? "policy with errors" : "ready" : "not ready"}`;
   showOverview(v);
   add(v);
   showLimits(v);

@@ -3,83 +3,73 @@
 // Who is refused by which tier and why, and who waits.
 
 import { h, show, table } from "./dom.js";
-import { amount, count, known, percent, sum, unknown } from "./format.js";
+import { clock, count, percent, sum, unknown } from "./format.js";
 
 const none = (text) => h("p", { class: "soft" }, text);
 
 // local gives the counters of a name of the Envoy of this machine.
 const local = (v, name) => v.local?.counters.filter((c) => c.name === name) ?? [];
 
-function where(v) {
-  if (!v.local) {
-    return none("Why a call was refused, and by which class it waited, Envoys count: weir_requests_total, weir_queue_waits_total at their admin address. " +
-      "The control plane is told calls by limit only.");
-  }
-  if (v.local.problem) return h("p", { class: "odd" }, `The Envoy of this machine does not say what it counts: ${v.local.problem}`);
-  return none(v.local.address ? `Counted by the Envoy whose admin address is ${v.local.address}.` : "The Envoy of this machine is not there yet.");
-}
+// unsaid is why it is not known what becomes of calls; undefined: it is.
+const unsaid = (v) => v.fleet_unknown || (v.reports > 0 ? undefined : "no Envoy has reported anything");
+
+// whys are the reasons in words. docs/denial.md says more.
+const whys = {
+  limit_exceeded: "the limit has less left than the call needs, for now", quota_exhausted: "a limit of a day or more is used up",
+  request_too_large: "the call needs more than the limit ever admits", queue_full: "nobody else may wait", queue_timeout: "it waited as long as it may",
+  retry_budget_exhausted: "the request tree has used up its retries", no_share: "the Envoy has been granted no part of the limit",
+  provider_cooling: "the provider has asked for a pause", fanout_refused: "not all branches fit", not_metered: "the path cannot be counted",
+  unreadable_body: "the body is no JSON object", unknown_prefix: "no provider has the path", bad_identity: "an identity header came twice",
+  bad_path: "a dot segment behind an escaped slash", cas_contention: "too many workers at one bucket at once", internal: "weir failed",
+};
+
+const reason = (d) => h("div", { class: "why" }, h("code", null, d.reason), " ", h("span", { class: "soft" }, whys[d.reason]));
+const decision = (d) => (d.shadow ? "only watched" : { deny: "refused", degrade: "degraded", spill: "spilled" }[d.decision] ?? d.decision);
+const limitOf = (d) => (d.who ? `${d.who}${d.dimension ? ` ${d.dimension}` : ""}${d.limit ? `, ${count(d.limit)}` : ""}` : "no limit");
 
 function reasons(v) {
-  const rows = local(v, "weir_requests_total").filter((c) => c.labels.decision !== "admit").sort((a, b) => b.total - a.total);
-  const l = (c, name) => c.labels[name] ?? "–";
-  return rows.length > 0 && table("Refused or changed, by reason", ["reason", "decision", "tier", "dimension", "#last 10 minutes", "#since its start"],
-    rows.map((c) => [l(c, "reason"), l(c, "decision"), l(c, "tier"), l(c, "dimension"), amount(c.recent), count(c.total)]));
+  return v.reasons.length > 0 && table("By tier and reason", ["tier", "dimension", "reason", "outcome", "#calls in 10 minutes", "last"],
+    v.reasons.map((d) => [d.tier || "no limit", d.dimension || "–", reason(d), decision(d), count(d.recent), clock(d.last)]));
 }
 
-function tiers(v) {
-  const rows = v.tiers.filter((t) => known(t.recent));
-  return rows.length > 0 && table("Denied by tier", ["tier", "#limits in use", "#denied in 10 minutes", "#denied in all"],
-    rows.map((t) => [t.tier, count(t.limits), amount(t.recent), count(t.denied)]));
-}
-
-function limits(v) {
-  const rows = v.quotas.filter((q) => q.denied > 0).sort((a, b) => (b.recent ?? 0) - (a.recent ?? 0) || b.denied - a.denied).slice(0, 20);
-  return rows.length > 0 && table("Denied by limit", ["limit", "dimension", "#denied in 10 minutes", "#denied in all"],
-    rows.map((q) => [q.quota, q.dimension, amount(q.recent), count(q.denied)]));
+// refused is a table of who was refused by what.
+export function refused(caption, denials) {
+  return denials.length > 0 && table(caption, ["limit that refused", "whose calls", "class", "reason", "outcome", "#calls in 10 minutes", "last"],
+    denials.map((d) => [limitOf(d), d.tenant || "–", d.class || "–", reason(d), decision(d), count(d.recent), clock(d.last)]));
 }
 
 export function showRefusals(v) {
-  const parts = [tiers(v), limits(v), reasons(v)].filter(Boolean);
-  const unsaid = v.fleet_unknown || (v.quotas.length > 0 && !v.quotas.some((q) => q.seen));
-  show(document.querySelector("#refusals .content"), parts,
-    unsaid && h("p", null, "Calls denied by limit: ", unknown(), v.fleet_unknown ? `: ${v.fleet_unknown}.` : ", for no Envoy reports them."),
-    !parts.length && !unsaid && none("Nobody has been refused."), where(v));
+  const why = unsaid(v);
+  show(document.querySelector("#refusals .content"), reasons(v), refused("By limit and caller", v.denials.slice(0, 50)),
+    v.denials.length > 50 && none(`The 50 most frequent of ${v.denials.length}. The search shows those of one caller.`),
+    why ? h("p", null, "Calls refused: ", unknown(), `: ${why}.`) : v.reasons.length === 0 && none("Nobody has been refused in the last 10 minutes."));
 }
 
 // classes says of each class how many wait, and how long those waited that wait no more.
 function classes(v) {
-  const entered = local(v, "weir_queued_total"), left = local(v, "weir_queue_waits_total");
-  const names = [...new Set([...entered, ...left].map((c) => c.labels.class).filter(Boolean))].sort();
-  return names.length > 0 && table("Waiting by class", ["class", "#waiting now", "#waited in 10 minutes", "half waited up to", "95 of 100 up to", "#since its start"],
-    names.map((name) => {
-      const mine = left.filter((c) => c.labels.class === name), total = sum(mine, (c) => c.total);
-      const waiting = Math.max(sum(entered.filter((c) => c.labels.class === name), (c) => c.total) - total, 0);
-      return [name, count(waiting), count(sum(mine, (c) => c.recent)), within(mine, 0.5), within(mine, 0.95), count(total)];
-    }));
+  return v.waits.length > 0 && table("Waiting by class", ["class", "#waiting now", "#waited in 10 minutes", "half waited up to", "95 of 100 up to", "#in all"],
+    v.waits.map((w) => [w.class || "–", count(w.now), count(sum(w.recent, (n) => n)), within(w.recent, 0.5), within(w.recent, 0.95), count(w.calls)]));
 }
 
-// bounds are those of weir_queue_waits_total, in order.
-const bounds = ["100ms", "300ms", "1s", "3s", "10s", "30s", "60s", "more"];
+// bounds are those by which waits are counted, in order.
+const bounds = ["100ms", "300ms", "1s", "3s", "10s", "30s", "60s", "more than 60s"];
 
 // within is the bound under which a share of the waits of the last ten minutes was.
 function within(waits, share) {
-  const of = (b) => waits.find((c) => c.labels.within === b)?.recent ?? 0;
-  let left = sum(bounds, of) * share;
+  let left = sum(waits, (n) => n) * share;
   if (left === 0) return "–";
-  for (const b of bounds) if ((left -= of(b)) <= 0) return b === "more" ? "more than 60s" : b;
-  return "more than 60s";
+  return bounds[waits.findIndex((n) => (left -= n) <= 0)] ?? bounds.at(-1);
 }
 
 function waiting(v) {
   const rows = v.quotas.filter((q) => q.queued > 0).sort((a, b) => b.queued - a.queued).slice(0, 20);
-  return rows.length > 0 && table("Waiting by limit", ["limit", "dimension", "#waiting now"], rows.map((q) => [q.quota, q.dimension, count(q.queued)]));
+  return rows.length > 0 && table("Waiting for what another Envoy has, by limit", ["limit", "dimension", "#waiting now"], rows.map((q) => [q.quota, q.dimension, count(q.queued)]));
 }
 
 export function showQueues(v) {
-  const seen = v.quotas.some((q) => q.seen), parts = [classes(v), waiting(v)].filter(Boolean);
+  const parts = [classes(v), waiting(v)].filter(Boolean), why = unsaid(v);
   show(document.querySelector("#queues .content"), parts,
-    !seen && (v.fleet_unknown || v.quotas.length > 0) && h("p", null, "Calls that wait, by limit: ", unknown(), v.fleet_unknown ? `: ${v.fleet_unknown}.` : ", for no Envoy reports them."),
-    !parts.length && (seen || v.local) && none("Nobody waits."), where(v));
+    why ? h("p", null, "Calls that wait: ", unknown(), `: ${why}.`) : !parts.length && none("Nobody has waited."));
 }
 
 // showEstimates shows how far counts are off, by model.
@@ -90,6 +80,7 @@ export function showEstimates(v) {
     rows.length > 0 && table("By model, as Envoys have learned from answers",
       ["model", "#provider counts", "#half of the answers within", "#weight of the answers", "#Envoys"], rows),
     rows.length > 0 && none("What a provider counts beside what weir does before it is put right. Models that the policy does not name are shown by their keys."),
+    v.local?.problem && h("p", { class: "odd" }, `The Envoy of this machine does not say what it counts: ${v.local.problem}`),
     hows, !rows.length && none("By model: not known. No Envoy has reported what it has learned."));
 }
 

@@ -3,6 +3,7 @@
 // The search for a tenant, a user or a request tree.
 
 import { h, show, table } from "./dom.js";
+import { refused } from "./refusals.js";
 import { amount, count, unknown, windowOf } from "./format.js";
 
 const form = document.getElementById("find"), content = document.querySelector("#search .content");
@@ -14,6 +15,7 @@ function found(s) {
     h("p", null, "Known as the ", s.tier, " ", h("code", null, s.key), "."), s.note && h("p", { class: "odd" }, s.note),
     limits.length ? table(`Limits of this ${s.tier}`, ["limit", "dimension", "#used", "#limit", "#lent", "Envoys", "#denied in 10 minutes / in all", "#waiting"], limits)
       : h("p", null, "No Envoy has reported a limit of it. So it has sent nothing lately, or its limits are not shared over the fleet."),
+    refused(`Why calls of this ${s.tier} were refused`, s.denials) || h("p", null, "No call of it has been refused in the last 10 minutes."),
   ];
 }
 

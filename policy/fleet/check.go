@@ -10,7 +10,7 @@ import (
 var errBounds = errors.New("a name or an amount out of bounds, or a quota twice")
 
 func (m *FromNode) check() error {
-	ok := checkName(m.Node) && len(m.Policy) <= maxName && max(len(m.Asks), len(m.Draws), len(m.Seen), len(m.Learned), len(m.Ratios)) <= maxParts
+	ok := checkName(m.Node) && len(m.Policy) <= maxName && max(len(m.Asks), len(m.Draws), len(m.Seen), len(m.Learned), len(m.Ratios), len(m.Denials), len(m.Waits)) <= maxParts
 	if m.Report != nil {
 		ok = ok && m.Report.ok()
 	}
@@ -22,7 +22,7 @@ func (m *FromNode) check() error {
 	}
 	for i := range m.Seen {
 		s := &m.Seen[i]
-		ok = ok && checkName(s.Key) && checkAmounts(s.Denied, s.Queued, s.Sent, s.Answered, s.Rejected)
+		ok = ok && checkName(s.Key) && checkAmounts(s.Denied, s.Queued, s.Sent, s.Answered, s.Rejected, s.Used)
 		for _, o := range s.Others {
 			ok = ok && checkAmounts(o.Calls)
 		}
@@ -32,6 +32,14 @@ func (m *FromNode) check() error {
 	}
 	for _, r := range m.Ratios {
 		ok = ok && checkAmounts(r.Weight, r.Ratio, r.Spread)
+	}
+	for i := range m.Denials {
+		d := &m.Denials[i]
+		ok = ok && len(d.Class) <= maxName && checkAmounts(d.Limit, d.Calls)
+	}
+	for i := range m.Waits {
+		s := &m.Waits[i]
+		ok = ok && len(s.Class) <= maxName && checkAmounts(s.Now) && checkAmounts(s.Within[:]...)
 	}
 	if !ok {
 		return errBounds

@@ -20,9 +20,13 @@ var exampleFrom = FromNode{
 	}},
 	Asks:    []Asks{{Node: "a", Incarnation: 1, Key: "k", Asks: []Ask{{1, 2, 3}, {4, 5, 6}}, Done: []Done{{1, true}, {2, false}}}},
 	Draws:   []Draw{{Node: "a", Incarnation: 1, Number: 2, Key: "k", Demand: 3, Given: 9, Used: 4, Returned: 5, Want: 6}},
-	Seen:    []Seen{{Key: "k", Epoch: 1, Denied: 2, Queued: 3, Sent: 4, Answered: 5, Rejected: 6, Others: []Refused{{2, 1}, {3, 4}}}},
+	Seen:    []Seen{{Key: "k", Epoch: 1, Denied: 2, Queued: 3, Sent: 4, Answered: 5, Rejected: 6, Others: []Refused{{2, 1}, {3, 4}}, Whole: true, Used: 7}, {Key: "l"}},
 	Learned: []Learned{{"k", 1, 2}},
 	Ratios:  []Ratio{{1 << 60, 1, 2, 3}},
+	Denials: []Denial{
+		{policy.TierUser, policy.TPM, policy.QueueTimeout, policy.Spilled, true, 1 << 63, 1 << 62, "batch", 1000, 3}, {Reason: policy.BadPath, Calls: 1},
+	},
+	Waits: []Waits{{Class: "batch", Now: 4, Within: [len(WaitBounds)]int64{1, 2, 3, 4, 5, 6, 7, 8}}},
 }
 
 var exampleTo = ToNode{
@@ -87,6 +91,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"a long patience": func(m *FromNode) { m.Asks[0].Asks[0].Patience = maxTime + 1 },
 		"many rejections": func(m *FromNode) { m.Seen[0].Rejected = maxUnits + 1 },
 		"a large limit":   func(m *FromNode) { m.Learned[0].Limit = maxUnits + 1 },
+		"many waits":      func(m *FromNode) { m.Waits[0].Within[7] = maxUnits + 1 },
+		"a long class":    func(m *FromNode) { m.Denials[0].Class = strings.Repeat("a", maxName+1) },
+		"many denials":    func(m *FromNode) { m.Denials[0].Calls = maxUnits + 1 },
+		"a large use":     func(m *FromNode) { m.Seen[0].Used = maxUnits + 1 },
 		"many parts":      func(m *FromNode) { m.Learned = slicesRepeat(m.Learned[0], maxParts+1) },
 	} {
 		m, err := DecodeFromNode(good)

@@ -2,7 +2,11 @@
 
 package fleet
 
-import "github.com/weirproxy/weir/policy"
+import (
+	"math"
+
+	"github.com/weirproxy/weir/policy"
+)
 
 // FromNode is all that a node posts at once: about once a second, sooner when its demand changes or a call waits for tokens.
 // What counts something counts since the message before it, so Number must tell a message that came twice.
@@ -18,6 +22,8 @@ type FromNode struct {
 	Seen    []Seen
 	Learned []Learned
 	Ratios  []Ratio
+	Denials []Denial
+	Waits   []Waits
 }
 
 // Seen is what happened at one quota since the last message.
@@ -30,6 +36,9 @@ type Seen struct {
 	Answered int64  // calls that ended with an OK or a rejection
 	Rejected int64  // of them, with a rejection that says: too fast, for this limit
 	Others   []Refused
+
+	Whole bool  // the node has the limit for itself, and says what counts of it in its window:
+	Used  int64 // units
 }
 
 // Refused counts refusals of another kind: a [feedback.Class] by its number.
@@ -53,6 +62,33 @@ type Ratio struct {
 	Spread int64 // millionths
 }
 
+// A Denial is calls that were refused, or would have been, since the message before it.
+type Denial struct {
+	Tier      policy.Tier
+	Dimension policy.Dimension
+	Reason    policy.Reason
+	Verdict   policy.Verdict // what became of them instead
+	Shadow    bool           // they were not refused, for the limit only watches
+	Key       policy.Key     // of the bucket that refused; 0: none did, or one of many
+	Tenant    policy.Key     // whose calls they were; 0: not known
+	Class     string
+	Limit     int64 // of the last of them; 0: it was no limit
+	Calls     int64
+}
+
+// Waits are the calls of a class that wait, and those that wait no more, by how long they did: see [WaitBounds].
+type Waits struct {
+	Class  string
+	Now    int64 // that wait at this moment
+	Within [len(WaitBounds)]int64
+}
+
+// WaitBounds are the waits that are told apart, each up to its bound. (No name has a point in it, for Envoy's names of metrics have.)
+var WaitBounds = [...]struct {
+	Name string
+	Wait int64 // ns
+}{{"100ms", 1e8}, {"300ms", 3e8}, {"1s", 1e9}, {"3s", 3e9}, {"10s", 1e10}, {"30s", 3e10}, {"60s", 6e10}, {"more", math.MaxInt64}}
+
 const kindFromNode = 'r'
 
 // Numbers of parts. They never change their meaning.
@@ -65,6 +101,8 @@ const (
 	partSeen
 	partLearned
 	partRatio
+	partDenial
+	partWaits
 )
 
 // maxParts bounds lists of each kind.
@@ -106,6 +144,15 @@ func (m *FromNode) Encode() []byte {
 		w.uint(uint64(r.Key))
 		w.ints(r.Weight, r.Ratio, r.Spread)
 		w.end(partRatio)
+	}
+	for i := range m.Denials {
+		m.Denials[i].write(w)
+	}
+	for i := range m.Waits {
+		w.text(m.Waits[i].Class)
+		w.int(m.Waits[i].Now)
+		w.ints(m.Waits[i].Within[:]...)
+		w.end(partWaits)
 	}
 	return w.b
 }
@@ -150,6 +197,14 @@ func (m *FromNode) read(number byte, p *reader) {
 		m.Learned = append(m.Learned, Learned{p.text(), p.int(), p.int()})
 	case partRatio:
 		m.Ratios = append(m.Ratios, Ratio{policy.Key(p.uint()), p.int(), p.int(), p.int()})
+	case partDenial:
+		m.Denials = append(m.Denials, readDenial(p))
+	case partWaits:
+		s := Waits{Class: p.text(), Now: p.int()}
+		for i := range s.Within {
+			s.Within[i] = p.int()
+		}
+		m.Waits = append(m.Waits, s)
 	}
 }
 

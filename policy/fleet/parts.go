@@ -2,6 +2,8 @@
 
 package fleet
 
+import "github.com/weirproxy/weir/policy"
+
 // How each part of a message is written and read. New fields go to the end.
 
 func (h *Holding) write(w *writer) {
@@ -74,6 +76,10 @@ func (s *Seen) write(w *writer) {
 		w.uint(uint64(o.Class))
 		w.int(o.Calls)
 	}
+	if s.Whole {
+		w.flag(true)
+		w.int(s.Used)
+	}
 	w.end(partSeen)
 }
 
@@ -84,7 +90,30 @@ func readSeen(p *reader) Seen {
 	for range p.count() {
 		s.Others = append(s.Others, Refused{uint8(p.uint()), p.int()})
 	}
+	if s.Whole = p.flag(); s.Whole {
+		s.Used = p.int()
+	}
 	return s
+}
+
+func (d *Denial) write(w *writer) {
+	w.uint(uint64(d.Tier))
+	w.uint(uint64(d.Dimension))
+	w.uint(uint64(d.Reason))
+	w.uint(uint64(d.Verdict))
+	w.flag(d.Shadow)
+	w.uint(uint64(d.Key))
+	w.uint(uint64(d.Tenant))
+	w.text(d.Class)
+	w.ints(d.Limit, d.Calls)
+	w.end(partDenial)
+}
+
+func readDenial(p *reader) Denial {
+	return Denial{
+		Tier: policy.Tier(p.uint()), Dimension: policy.Dimension(p.uint()), Reason: policy.Reason(p.uint()), Verdict: policy.Verdict(p.uint()),
+		Shadow: p.flag(), Key: policy.Key(p.uint()), Tenant: policy.Key(p.uint()), Class: p.text(), Limit: p.int(), Calls: p.int(),
+	}
 }
 
 func (g *Grant) write(w *writer) {

@@ -16,7 +16,9 @@ type Envoy struct {
 	Incarnation uint64
 	Seen        []fleet.Seen  // goes with the next message
 	Ratios      []fleet.Ratio // likewise
-	Applied     uint64        // documents that it has taken
+	Denials     []fleet.Denial
+	Waits       []fleet.Waits
+	Applied     uint64 // documents that it has taken
 	Rates       map[string]fleet.Rate
 
 	params    fleet.Params
@@ -94,7 +96,7 @@ func (e *Envoy) Offer(now int64, s *Share, units, calls int64) (taken int64) {
 
 // Message gives what is to be posted now; nil for nothing.
 func (e *Envoy) Message(now int64) []byte {
-	m := fleet.FromNode{Node: e.Name, Incarnation: e.Incarnation, Seen: e.Seen, Ratios: e.Ratios}
+	m := fleet.FromNode{Node: e.Name, Incarnation: e.Incarnation, Seen: e.Seen, Ratios: e.Ratios, Denials: e.Denials, Waits: e.Waits}
 	if ackOnly := e.ack && !e.hello; e.ack || e.hello || e.node.Due(now) {
 		e.ack, e.hello = false, false
 		if r := e.node.Report(now, ackOnly); len(r.Holdings) > 0 {
@@ -112,10 +114,10 @@ func (e *Envoy) Message(now int64) []byte {
 			m.Draws = append(m.Draws, *s.Draw(now))
 		}
 	}
-	if m.Report == nil && len(m.Asks)+len(m.Draws)+len(m.Seen)+len(m.Ratios) == 0 {
+	if m.Report == nil && len(m.Asks)+len(m.Draws)+len(m.Seen)+len(m.Ratios)+len(m.Denials)+len(m.Waits) == 0 {
 		return nil
 	}
-	e.Seen, e.Ratios = nil, nil
+	e.Seen, e.Ratios, e.Denials, e.Waits = nil, nil, nil, nil
 	e.number++
 	m.Number = e.number
 	return m.Encode()
