@@ -154,7 +154,7 @@ func TestModelInAnyForm(t *testing.T) {
 			"utf-8":    {Headers: [][2]string{js, {"content-encoding", "utf-8"}}, Body: []byte(body)},
 			"long":     {Headers: [][2]string{js}, Body: []byte(body + pad)}, "long, in pieces": {Headers: [][2]string{js}, Chunks: [][]byte{[]byte(body + pad), []byte(" ")}},
 			"JSON": {Headers: [][2]string{{"content-type", "application/JSON"}}, Body: []byte(body)}, "escapes": {Headers: [][2]string{js}, Body: []byte(strings.Replace(body, "model", `\u006dodel`, 1))},
-			"twice": {Headers: [][2]string{js}, Body: []byte(`{"model":"x",` + body[1:])},
+			"twice": {Headers: [][2]string{js}, Body: []byte(`{"model":"gpt-4o-mini",` + body[1:])},
 		} {
 			r.Path = "/openai/v1/chat/completions"
 			n := 0
@@ -201,11 +201,15 @@ func TestHostileNesting(t *testing.T) {
 	})
 }
 
-// Members that come twice do not fool it: the last model, the largest cap.
+// Members that come twice do not fool it: the largest cap counts, and of models with limits of their own there is only one.
 func TestDuplicateMembers(t *testing.T) {
 	policy := strings.Replace(onePolicy, `"openai":{`, `"openai":{"models":{"dear":{"tpm":"10000","burst":"100%"}},`, 1)
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
 		body := `{"model":"cheap","max_tokens":1,"messages":[{"role":"user","content":"hi"}],"model":"dear","max_tokens":9900}`
+		if x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", body)); x.Reply == nil || x.Reply.Headers.Get("x-weir-reason") != "unreadable_body" {
+			t.Errorf("%+v", x)
+		}
+		body = strings.Replace(body, "cheap", "dear", 1)
 		if x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", body)); !x.Sent {
 			t.Fatalf("%+v", x.Reply)
 		}

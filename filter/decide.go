@@ -38,6 +38,9 @@ func (s *Stream) decideBody(complete bool) Action {
 	} else {
 		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
+	if ok && s.call.Model == "" && s.plugin.policy.Mode != policy.Shadow && r.NamesOther(s.differsFrom(q.Model)) {
+		return s.refuse(policy.UnreadableBody, "")
+	}
 	if ok {
 		s.asks = whole && s.mayAsk(&q)
 		q.IncludeUsage = q.IncludeUsage || s.asks
@@ -51,6 +54,16 @@ func (s *Stream) decideBody(complete bool) Action {
 		return s.refuse(policy.UnreadableBody, "")
 	}
 	return s.decide(dialect.ByLength(size), nil)
+}
+
+// differsFrom says of a model whether other limits or prices are for it.
+func (s *Stream) differsFrom(model string) func(other string) bool {
+	return func(other string) bool {
+		p, models := s.plugin.policy, &s.provider.Models
+		is, _ := models.Lookup(model)
+		was, _ := models.Lookup(other)
+		return is != was || p.Rating(model) != p.Rating(other)
+	}
 }
 
 // family gives the tokenizer of the model that the body names, or else the path.
@@ -251,7 +264,7 @@ func (s *Stream) admit(as phase) Action {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
 			h.RemoveRequestHeader(kv[0])
-		case kv[0] == baggageHeader && s.plugin.baggage:
+		case kv[0] == baggageHeader && s.plugin.baggage, strings.IndexByte(kv[0], '_') >= 0 && s.plugin.disguised(kv[0]):
 			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable
