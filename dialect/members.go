@@ -117,18 +117,16 @@ func (m *members) noteModel(o other) {
 	m.models[2] = o.value
 }
 
-// NamesOther says whether the body names another model, too, that differs: one parser reads the first, another the last, and a third
-// that with the key in capitals.
-func (r *Reader) NamesOther(differs func(model string) bool) bool {
-	for _, raw := range r.members.models {
-		if raw == "" || raw == r.members.values[kModel] {
-			continue
-		}
-		if name := jsonwalk.Value(raw).Str(); differs(name[:min(len(name), maxModel)]) {
-			return true
+// OtherModels are the models that the body names beside the request's, as far as a parser may take one for it: one reads the first,
+// another the last, and a third that with the key in capitals.
+func (r *Reader) OtherModels() (names [3]string) {
+	for i, raw := range r.members.models {
+		if raw != r.members.values[kModel] {
+			name := jsonwalk.Value(raw).Str()
+			names[i] = name[:min(len(name), maxModel)]
 		}
 	}
-	return false
+	return names
 }
 
 // Member gives the value of a member of the body by its path; "" if it is no string and no number. The body must still be there.

@@ -201,15 +201,11 @@ func TestHostileNesting(t *testing.T) {
 	})
 }
 
-// Members that come twice do not fool it: the largest cap counts, and of models with limits of their own there is only one.
+// Members that come twice do not fool it: the model with a limit, the largest cap.
 func TestDuplicateMembers(t *testing.T) {
 	policy := strings.Replace(onePolicy, `"openai":{`, `"openai":{"models":{"dear":{"tpm":"10000","burst":"100%"}},`, 1)
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {
 		body := `{"model":"cheap","max_tokens":1,"messages":[{"role":"user","content":"hi"}],"model":"dear","max_tokens":9900}`
-		if x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", body)); x.Reply == nil || x.Reply.Headers.Get("x-weir-reason") != "unreadable_body" {
-			t.Errorf("%+v", x)
-		}
-		body = strings.Replace(body, "cheap", "dear", 1)
 		if x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", body)); !x.Sent {
 			t.Fatalf("%+v", x.Reply)
 		}

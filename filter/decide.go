@@ -38,7 +38,7 @@ func (s *Stream) decideBody(complete bool) Action {
 	} else {
 		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
-	if ok && s.call.Model == "" && s.plugin.policy.Mode != policy.Shadow && r.NamesOther(s.differsFrom(q.Model)) {
+	if ok && s.call.Model == "" && !s.oneModel(&q) && s.plugin.policy.Mode != policy.Shadow {
 		return s.refuse(policy.UnreadableBody, "")
 	}
 	if ok {
@@ -56,14 +56,24 @@ func (s *Stream) decideBody(complete bool) Action {
 	return s.decide(dialect.ByLength(size), nil)
 }
 
-// differsFrom says of a model whether other limits or prices are for it.
-func (s *Stream) differsFrom(model string) func(other string) bool {
-	return func(other string) bool {
-		p, models := s.plugin.policy, &s.provider.Models
-		is, _ := models.Lookup(model)
-		was, _ := models.Lookup(other)
-		return is != was || p.Rating(model) != p.Rating(other)
+// oneModel says whether it is clear whose limits and prices are the request's, though its body may name several models. One with
+// limits comes before one without.
+func (s *Stream) oneModel(q *dialect.Request) bool {
+	p, models := s.plugin.policy, &s.provider.Models
+	is, limited := models.Lookup(q.Model)
+	for _, name := range s.vm.reader.OtherModels() {
+		if name == "" || name == q.Model {
+			continue
+		}
+		other, ok := models.Lookup(name)
+		switch {
+		case p.Rating(name) != p.Rating(q.Model), ok && limited && other != is:
+			return false
+		case ok && !limited:
+			q.Model, is, limited = name, other, true
+		}
 	}
+	return true
 }
 
 // family gives the tokenizer of the model that the body names, or else the path.
