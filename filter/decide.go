@@ -97,6 +97,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	caller := ask.caller()
 	s.heedPath(&q)
 	model, _ := s.provider.Models.Lookup(q.Model)
+	s.noteCap(model, &q)
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
 		s.logged.model = strings.Clone(q.Model) // it lies in the body's memory

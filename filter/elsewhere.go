@@ -76,6 +76,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (w *waiter, ok bool)
 	s.asks = s.call.API.Metered() && s.mayAsk(&q)
 	q.IncludeUsage = q.IncludeUsage || s.asks
 	model, _ := s.provider.Models.Lookup(q.Model)
+	s.noteCap(model, &q)
 	now := s.vm.host.Now()
 	if s.others(now, model) {
 		return nil, false

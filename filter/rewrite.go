@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weirproxy/weir/dialect"
+	"github.com/weirproxy/weir/policy"
 )
 
 // rewritable says whether weir may change the body: one that is compressed, signed, or was not read to its end leaves as it is.
@@ -14,12 +15,20 @@ func (s *Stream) rewritable() bool {
 	return !s.partial && s.bytes <= s.plugin.policy.Parse && s.header("content-encoding") == "" && !strings.HasPrefix(s.header("authorization"), "AWS4-")
 }
 
+// noteCap notes the most output that a request may have which declares none, if the policy wants it to say so.
+func (s *Stream) noteCap(m *policy.Model, q *dialect.Request) {
+	s.cap = 0
+	if q.How != dialect.Length && s.call.API.Metered() && s.method == "POST" && s.rewritable() {
+		s.cap = s.plugin.policy.OutputCap(m, q.Output)
+	}
+}
+
 // rewrite makes all changes to the body that is about to leave, one after the other.
 func (s *Stream) rewrite() {
 	if s.moved { // of a change by a filter of ABI 0.2.0 Envoy chooses the route anew; later ones would have to ask for it
 		s.vm.host.SetRequestHeader(":path", s.path)
 	}
-	if !s.asks && s.body == nil && !s.hinted.edits {
+	if !s.asks && s.cap == 0 && s.body == nil && !s.hinted.edits {
 		return
 	}
 	h := s.vm.host
@@ -32,6 +41,11 @@ func (s *Stream) rewrite() {
 			body, changed = out, true
 		} else {
 			s.asks = false
+		}
+	}
+	if s.cap > 0 {
+		if out := dialect.SetCap(s.dialect, s.call.API, body, s.cap); out != nil {
+			body, changed = out, true
 		}
 	}
 	if s.hinted.edits {

@@ -74,6 +74,7 @@ type Stream struct {
 	moved   bool            // its path has changed
 	from    dialect.Dialect // where it went from, if that speaks another
 	fromAPI dialect.API
+	cap     int64  // most output tokens, to be written into the body; 0: none
 	body    []byte // as it leaves, until it does; nil: it has not changed
 
 	asks   bool                 // weir asked for usage, and the caller did not

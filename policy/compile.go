@@ -65,6 +65,7 @@ func (c *compiler) compile() *Policy {
 		Parse:    c.parse(),
 		Output:   c.output(),
 		Learned:  c.oneOf("output.reserve", s.Output.Reserve, "declared", "declared", "learned") == "learned",
+		Cap:      c.oneOf("output.cap", s.Output.Cap, "none", "none", "default") == "default",
 		Keep:     c.oneOf("settle.uncertain", s.Settle.Uncertain, "refund", "refund", "keep") == "keep",
 		Families: c.families(),
 		Explain:  s.Explain.Header,

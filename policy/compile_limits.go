@@ -33,6 +33,9 @@ func (c *compiler) limits(p *Policy) {
 
 // limits says whether the spec has a limit in any dimension.
 func (s *LimitSpec) limits() bool {
+	if s.Probe {
+		return true
+	}
 	for _, n := range s.counts() {
 		if n != nil {
 			return true
@@ -87,7 +90,14 @@ func Printable(name string) bool {
 
 // limit compiles one limit.
 func (c *compiler) limit(path string, s *LimitSpec) *Limit {
-	var meters []Meter
+	if s.Probe {
+		c.add(Join(path, "probe"), "leave it out", "only limits of a provider's models are found by trying")
+	}
+	return c.limitWith(path, s, nil)
+}
+
+// limitWith compiles a limit that has other meters as well.
+func (c *compiler) limitWith(path string, s *LimitSpec, meters []Meter) *Limit {
 	var inFlight int64
 	windowed := 0
 	for d, n := range s.counts() {

@@ -45,6 +45,11 @@ func (c *compiler) providers(p *Policy) {
 		pr.Adapt, pr.Attempts = c.adapt(Join(path, "adapt"), s.Adapt), s.Attempts || s.Upstream != ""
 		pr.Rest = &Model{Pattern: "*", Limit: NewLimit(Enforce, 0), key: p.Hasher.Key(TierProvider, name, "*")}
 		c.models(p, pr, Join(path, "models"), s.Models)
+		for _, m := range s.Models {
+			if m != nil && m.Probe && s.Adapt.Off {
+				c.add(Join(path, "adapt"), "leave it out", "without its answers nothing can be found")
+			}
+		}
 		p.Providers = append(p.Providers, pr)
 	}
 	stable.Sort(p.Providers, func(a, b **Provider) bool { return len((*a).Prefix) > len((*b).Prefix) })
@@ -119,7 +124,7 @@ func (c *compiler) models(p *Policy, pr *Provider, path string, specs map[string
 			c.add(field, "write {rpm: 60, tpm: 60_000}", "no limit")
 			continue
 		}
-		m := &Model{Pattern: pattern, Limit: c.limit(field, s), key: p.Hasher.Key(TierProvider, pr.Name, pattern)}
+		m := &Model{Pattern: pattern, Limit: c.modelLimit(field, s), key: p.Hasher.Key(TierProvider, pr.Name, pattern)}
 		if s.MaxOutput != nil {
 			m.MaxOutput = int64(*s.MaxOutput)
 			if m.MaxOutput < 1 || m.MaxOutput > MaxUnits {

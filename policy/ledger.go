@@ -193,7 +193,11 @@ func (l *Ledger) check(now int64, s *Step, r *loaded, cost *Cost, shadow bool, d
 			if m.shared() {
 				l.noteLack(now, s, m, cost)
 			}
-			d.refuse(refusalOf(now, s.Tier, m, cost, wait), shadow || s.Limit.Mode == Shadow)
+			f := refusalOf(now, s.Tier, m, cost, wait)
+			if _, probed := s.Limit.Probed(f.Dimension); probed {
+				f.Limit = max(m.share.lease.Terms.Rate, 1) // nobody knows the whole limit
+			}
+			d.refuse(f, shadow || s.Limit.Mode == Shadow)
 		}
 	}
 	if s.Limit.InFlight > 0 {

@@ -21,6 +21,8 @@ type Limit struct {
 	central      *Limit // as it is where the control plane holds it; nil: here
 	centralFloor *Limit // of such a one: what stands in for it
 
+	probed [numDimensions]bool // found by trying, see [Limit.Probed]
+
 	rolls bool // has meters whose windows begin and end by the clock
 }
 
@@ -49,7 +51,7 @@ func (l *Limit) share(entry Key) {
 	}
 	was := *l
 	*l = *NewLimit(l.Mode, l.InFlight, meters...)
-	l.Scope, l.relieved, l.floor, l.shared, l.entry = was.Scope, was.relieved, was.floor, true, entry
+	l.Scope, l.relieved, l.floor, l.probed, l.shared, l.entry = was.Scope, was.relieved, was.floor, was.probed, true, entry
 }
 
 // Entry names the entry of the policy that the limit comes from.

@@ -18,6 +18,7 @@ type Policy struct {
 	Parse     int64 // bytes of a body that are read
 	Output    int64 // tokens that are reserved for undeclared output
 	Learned   bool  // output.reserve: learned
+	Cap       bool  // output.cap: default
 	Keep      bool  // settle.uncertain: keep
 	Families  Patterns[string]
 	Classes   []Class // the highest first; at least one
@@ -260,6 +261,17 @@ func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 
 	}
 	tokens, output := path.smallest(Tokens), path.smallest(OutputTokens)
 	return max(min(bound, (tokens-1)/4+1, (output-1)/4+1, tokens-input), 0)
+}
+
+// OutputCap is what is written into a request that declares no output; 0: nothing is.
+func (p *Policy) OutputCap(m *Model, declared int64) int64 {
+	switch {
+	case !p.Cap || declared >= 0:
+		return 0
+	case m != nil && m.MaxOutput > 0:
+		return min(p.Output, m.MaxOutput)
+	}
+	return p.Output
 }
 
 // LearnedOutput is OutputBound where output.reserve is learned: what outputs are seldom longer than, if that is known (long

@@ -3,8 +3,7 @@
 package policy
 
 // A Spec is a policy as it is written, decoded but neither checked nor completed; [Compile] does both. As JSON it is what
-// the control plane sends to the filter, which reads the fields that specfields.go lists. A field tagged weir:"later" is
-// accepted and does nothing yet.
+// the control plane sends to the filter, which reads the fields that specfields.go lists.
 type Spec struct {
 	APIVersion string                  `json:"apiVersion"`
 	Mode       Mode                    `json:"mode,omitzero"`
@@ -42,7 +41,7 @@ type ProviderSpec struct {
 	Dialect   string                `json:"dialect,omitempty"`
 	Models    map[string]*LimitSpec `json:"models,omitempty"`
 	Adapt     AdaptSpec             `json:"adapt,omitzero"`
-	Ramp      RampSpec              `json:"ramp,omitzero" weir:"later"`
+	Ramp      RampSpec              `json:"ramp,omitzero"`
 	Stream    StreamSpec            `json:"stream,omitzero"`
 	Unmetered Unmetered             `json:"unmetered,omitempty"`
 	Attempts  bool                  `json:"attempts,omitempty"`
@@ -68,6 +67,7 @@ type LimitSpec struct {
 	Scope       string  `json:"scope,omitempty"`
 	Mode        Mode    `json:"mode,omitzero"`
 	MaxOutput   *Count  `json:"max_output,omitempty"`
+	Probe       bool    `json:"probe,omitempty"`
 }
 
 // EnvironmentSpec is what an environment is held to: a share of each provider's limits, or limits of its own, or both.
@@ -153,7 +153,7 @@ type RouteSpec struct {
 type OutputSpec struct {
 	Default *Count `json:"default,omitempty"`
 	Reserve string `json:"reserve,omitempty"` // declared or learned
-	Cap     string `json:"cap,omitempty" weir:"later"`
+	Cap     string `json:"cap,omitempty"`     // none, or default: written into requests that declare none
 }
 
 // PriceSpec is US dollars per million tokens. Without prices of their own (0 is one), cached and image tokens cost what input does,

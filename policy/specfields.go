@@ -29,7 +29,7 @@ func (s *LimitSpec) fields() []field {
 		{"tph", maybe(&s.TPH)}, {"tpd", maybe(&s.TPD)}, {"itpm", maybe(&s.ITPM)}, {"otpm", maybe(&s.OTPM)},
 		{"in_flight", maybe(&s.InFlight)}, {"usd_per_day", &s.USDPerDay}, {"usd_per_month", &s.USDPerMonth},
 		{"window", maybe(&s.Window)}, {"reset", maybe(&s.Reset)}, {"burst", maybe(&s.Burst)}, {"scope", &s.Scope},
-		{"mode", &s.Mode}, {"max_output", maybe(&s.MaxOutput)},
+		{"mode", &s.Mode}, {"max_output", maybe(&s.MaxOutput)}, {"probe", &s.Probe},
 	}
 }
 

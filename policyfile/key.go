@@ -79,7 +79,6 @@ type fieldSet struct {
 
 type field struct {
 	index []int
-	later bool // accepted, does nothing yet
 }
 
 // fieldsOf gives the fields of a struct, those of embedded ones included.
@@ -93,7 +92,7 @@ func (r *reader) fieldsOf(t reflect.Type) fieldSet {
 		if name == "" || name == "-" { // an embedded struct, whose fields come by themselves
 			continue
 		}
-		s.byName[name] = field{f.Index, f.Tag.Get("weir") == "later"}
+		s.byName[name] = field{f.Index}
 		s.names = append(s.names, name)
 	}
 	r.fields[t] = s

@@ -60,6 +60,7 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 			r.notice(policy.Join(policy.Join(policy.Join("providers", name), "stream"), "include_usage"), "does nothing here; only streams of the dialect openai are asked for their usage")
 		}
 	}
+	r.probed(s)
 	r.elsewhere(s, p)
 	r.classes(s, p)
 	r.unsplit(p)
@@ -74,6 +75,17 @@ func (r *reader) advise(s *policy.Spec, p *policy.Policy) {
 	r.tier(s, "limits.tool", s.Limits.Tool)
 	for name, e := range s.Limits.Environment {
 		r.tier(s, "limits.environment", map[string]*policy.LimitSpec{name: &e.LimitSpec})
+	}
+}
+
+// probed says what becomes of limits that are to be found where nobody can look.
+func (r *reader) probed(s *policy.Spec) {
+	for name, p := range s.Providers {
+		for model, l := range p.Models {
+			if l != nil && l.Probe && l.RPM != nil && (l.TPM != nil || l.ITPM != nil || l.OTPM != nil) {
+				r.notice(policy.Join(policy.Join(policy.Join(policy.Join("providers", name), "models"), model), "probe"), "does nothing here; requests and tokens have their limits")
+			}
+		}
 	}
 }
 

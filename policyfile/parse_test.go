@@ -137,7 +137,7 @@ func TestBounds(t *testing.T) {
 		if err == nil || err.Error() != c.want && !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
 	}

@@ -93,7 +93,6 @@ type reader struct {
 	lines  []string
 	places map[string]place // by path: of a scalar, else of the key
 	values int              // read so far
-	quiet  bool             // within a part that does nothing yet
 
 	anchors map[string]ast.Node // by name, as of the node that is looked at
 	targets map[*ast.AliasNode]ast.Node

@@ -50,6 +50,7 @@ var words = map[string][]string{
 	"include_usage": {"", "keep", "add"},
 	"scope":         {"", "node", "fleet", "central"},
 	"reserve":       {"", "declared", "learned"},
+	"cap":           {"", "none", "default"},
 	"uncertain":     {"", "refund", "keep"},
 	"admit":         {"", "off", "debug", "info", "warn"},
 	"deny":          {"", "off", "debug", "info", "warn"},
@@ -73,6 +74,11 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		a := &p.Adapt
 		a.Decrease, a.Climb = min(a.Decrease, 0.9), map[bool]string{true: "fast"}[a.Climb != ""]
 		a.Floor = min(a.Floor, cmp.Or(a.Ceiling, policy.Whole))
+		for _, l := range p.Models {
+			if l.Probe {
+				l.Scope, p.Adapt.Off = policy.FleetWide.String(), false
+			}
+		}
 		s.Providers[name] = p
 	}
 	for _, d := range s.Spill {
@@ -102,7 +108,12 @@ func randomSpec(t *rapid.T) *policy.Spec {
 		s.Routes[i].Class, s.Routes[i].Match.Path = "", "/v1/embeddings"
 	}
 	for _, e := range s.Limits.Environment {
-		e.Share = max(e.Share, 1)
+		e.Share, e.Probe = max(e.Share, 1), false
+	}
+	for _, limits := range []map[string]*policy.LimitSpec{s.Limits.Tenant, s.Limits.User, s.Limits.Tool} {
+		for _, l := range limits {
+			l.Probe = false
+		}
 	}
 	if j := s.Fleet.Jitter; j != nil {
 		*j = min(*j, policy.Duration(10*time.Second))

@@ -42,7 +42,7 @@ var forms = map[reflect.Type]schema{
 	reflect.TypeFor[policy.Burst]():    {"anyOf": []schema{{"type": "integer", "minimum": 0}, pattern(counted + `|[0-9.]+%`)}},
 	reflect.TypeFor[policy.Growth]():   pattern(`[0-9.]+%/` + duration),
 	reflect.TypeFor[policy.Mode]():     {"enum": []string{"enforce", "shadow", "off"}},
-	reflect.TypeFor[policy.Reset]():    pattern(`.*\S.*`),
+	reflect.TypeFor[policy.Reset]():    schema{"type": "string", "pattern": `\S`},
 	reflect.TypeFor[policy.Source]():   pattern(`(api-key|peer|source-ip|trace-id) *|(header|body|claim|baggage|default) +[^ ]+ *`),
 }
 
@@ -73,11 +73,7 @@ func schemaOf(t reflect.Type, path []string) schema {
 	case reflect.Struct:
 		properties := schema{}
 		for name, f := range newReader().fieldsOf(t).byName {
-			p := schemaOf(t.FieldByIndex(f.index).Type, append(path[:len(path):len(path)], name))
-			if f.later {
-				p = schema{"allOf": []schema{p}, "description": "accepted, does nothing yet"}
-			}
-			properties[name] = p
+			properties[name] = schemaOf(t.FieldByIndex(f.index).Type, append(path[:len(path):len(path)], name))
 		}
 		s = schema{"type": "object", "properties": properties, "additionalProperties": false}
 	case reflect.Map:

@@ -77,11 +77,6 @@ func (r *reader) structure(n ast.MapNode, v reflect.Value, path string) {
 			r.unknown(path, name, fields.names)
 			return
 		}
-		if f.later && !r.quiet {
-			r.notice(at, "accepted, does nothing yet")
-			r.quiet = true
-			defer func() { r.quiet = false }()
-		}
 		r.value(member, v.FieldByIndex(f.index), at)
 	})
 }

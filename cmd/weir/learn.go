@@ -30,7 +30,7 @@ type learnCmd struct {
 
 // Help is shown by weir learn --help.
 func (learnCmd) Help() string {
-	return "Providers tell their limits in headers of their answers. This shows those that differ from the policy's, as a diff, and writes them into the policy when told to. A limit may be low on purpose: look before you write.\n\n" +
+	return "Providers tell their limits in headers of their answers, or they were found by trying (probe: true). This shows those that differ from the policy's, as a diff, and writes them into the policy when told to. A limit may be low on purpose: look before you write.\n\n" +
 		"Examples:\n\n  weir learn --policy policy.yaml --log envoy.log\n  weir learn --policy policy.yaml --write --only lower --yes"
 }
 

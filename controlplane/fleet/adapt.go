@@ -18,6 +18,9 @@ type adapted struct {
 	ramp    *feedback.Ramp       // nil: none
 	sample  feedback.Sample      // what nodes have said since the last step
 	stepped int64
+
+	probing *probing // nil: the policy has the limit
+	probed  feedback.Probed
 }
 
 // stepEvery is how often the rate may climb. A rejection counts at once.
@@ -33,10 +36,11 @@ func (c *core) startAdapting(q *quota, e *policy.Entry) {
 		return
 	}
 	p := c.dir.spec.Providers[e.Provider]
-	if q.adapt != nil && q.adapt.spec == p.Adapt && q.adapt.ramping == p.Ramp {
+	probing, probed := c.startProbing(q, e)
+	if q.adapt != nil && q.adapt.spec == p.Adapt && q.adapt.ramping == p.Ramp && q.adapt.probing == probing {
 		return
 	}
-	a := &adapted{spec: p.Adapt, ramping: p.Ramp, stepped: c.now}
+	a := &adapted{spec: p.Adapt, ramping: p.Ramp, stepped: c.now, probing: probing, probed: probed}
 	if !p.Adapt.Off {
 		from, _ := c.load(rateRecord+q.key, int64(policy.Whole), int64(policy.Whole))
 		if q.adapt != nil && q.adapt.control != nil {
@@ -47,7 +51,7 @@ func (c *core) startAdapting(q *quota, e *policy.Entry) {
 	if p.Ramp.Above > 0 && p.Ramp.Growth.Share > 0 && q.name.Dimension.Unit() != policy.Requests {
 		a.ramp = feedback.NewRamp(int64(p.Ramp.Above), p.Ramp.Growth)
 	}
-	if q.adapt = a; a.control == nil && a.ramp == nil {
+	if q.adapt = a; a.control == nil && a.ramp == nil && probing == nil {
 		q.adapt = nil
 	}
 	c.setLimit(q)
@@ -56,13 +60,21 @@ func (c *core) startAdapting(q *quota, e *policy.Entry) {
 // limit is what is in force of a limit.
 func (a *adapted) limit(now, whole int64) int64 {
 	limit := whole
-	if a.control != nil {
-		limit = a.control.Limit(whole)
+	if a.probing != nil {
+		limit = min(limit, a.probing.probe.Limits()[a.probed])
+	}
+	if a.follows() {
+		limit = a.control.Limit(limit)
 	}
 	if a.ramp != nil {
 		limit = min(limit, max(a.ramp.Ceiling(now), 1))
 	}
 	return limit
+}
+
+// follows says whether the rate follows what the provider answers: what is still tried does not, for its answers are the probe's.
+func (a *adapted) follows() bool {
+	return a.control != nil && (a.probing == nil || a.probing.probe.Found(a.probed))
 }
 
 // seen takes in what happened at a quota.
@@ -88,7 +100,10 @@ func (c *core) seen(n *node, s *fleet.Seen) {
 	if a.ramp != nil {
 		a.ramp.Sent(c.now, s.Sent)
 	}
-	if a.control != nil && s.Epoch == a.control.Epoch() {
+	if a.probing != nil {
+		a.probing.seen(c.now, a.probed, s.Sent, s.Answered, s.Rejected)
+	}
+	if a.follows() && s.Epoch == a.control.Epoch() {
 		a.sample.Answered += s.Answered
 		a.sample.Rejected += s.Rejected
 		a.sample.Sent += s.Sent
@@ -118,7 +133,10 @@ func (c *core) adaptTick(q *quota) {
 	if q.adapt == nil || c.now-q.adapt.stepped < stepEvery {
 		return
 	}
-	if q.adapt.control != nil {
+	if q.adapt.probing != nil {
+		c.stepProbe(q.adapt.probing)
+	}
+	if q.adapt.follows() {
 		c.step(q)
 	}
 	c.setLimit(q) // the ramp's ceiling moves by itself

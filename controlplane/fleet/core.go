@@ -41,6 +41,7 @@ type core struct {
 	stats   Counters
 	swept   int64
 	census  census
+	probes  map[keyOf]*probing
 
 	storeErr error
 	retry    int64
@@ -69,7 +70,7 @@ func newCore(now int64, wall time.Time, s Store, log *slog.Logger, connected fun
 	c := &core{
 		log: log, store: s, connected: connected, epoch: epoch, first: first, whole: whole, start: now, now: now, wall: wall, swept: now,
 		params: fleet.DefaultParams(), quotas: map[string]*quota{}, taken: map[place]*quota{}, nodes: map[string]*node{},
-		records: map[string][]byte{}, dirty: map[string][]byte{},
+		probes: map[keyOf]*probing{}, records: map[string][]byte{}, dirty: map[string][]byte{},
 	}
 	for _, r := range records {
 		c.records[r.Key] = r.Value

@@ -83,11 +83,14 @@ func (d *directory) params() fleet.Params {
 }
 
 // quotaOf is what is shared of a meter.
-func (d *directory) quotaOf(m *policy.Meter) fleet.Quota {
-	f := &d.policy.Fleet
+func (d *directory) quotaOf(e *policy.Entry, m *policy.Meter) fleet.Quota {
+	f, certain := &d.policy.Fleet, m.Limit()
+	if first, probed := e.Limit.Probed(m.Dimension); probed {
+		certain = first
+	}
 	q := fleet.Quota{
 		Limit: m.Limit(), Window: int64(m.Window()), Burst: m.Burst(), Nodes: f.MaxEnvoys,
-		Floors: int64(float64(m.Limit()) * float64(f.Floor) / float64(policy.Whole)),
+		Floors: int64(float64(certain) * float64(f.Floor) / float64(policy.Whole)),
 	}
 	if m.Kind == policy.Sliding {
 		q.Memory = fleet.MemoryOf(q.Window, int64(f.Jitter))

@@ -57,9 +57,10 @@ type meshWorld struct {
 	delay  int64
 	calls  []*meshCall
 
-	denied map[string]int
-	ratios int // that Envoys have told
-	told   int // limits, likewise
+	refuses func(*meshCall) bool // what the provider does; nil: it serves all, and tells of a limit
+	denied  map[string]int
+	ratios  int // that Envoys have told
+	told    int // limits, likewise
 }
 
 type meshEnvoy struct {
@@ -220,7 +221,17 @@ func (w *meshWorld) follow(e *meshEnvoy) {
 			c.ends = w.now + w.rng.Int64N(int64(8*time.Second))
 		case c.Sent && w.now >= c.ends:
 			c.over = true
-			c.Respond(200, false, [2]string{"content-type", "application/json"}, [2]string{"x-ratelimit-limit-tokens", "90000"})
+			if w.refuses != nil && w.refuses(c) {
+				c.Respond(429, false, [2]string{"content-type", "application/json"})
+				c.Chunk([]byte(`{"error":{"message":"x","type":"tokens","code":"rate_limit_exceeded"}}`), true)
+				c.Close()
+				continue
+			}
+			if w.refuses == nil {
+				c.Respond(200, false, [2]string{"content-type", "application/json"}, [2]string{"x-ratelimit-limit-tokens", "90000"})
+			} else {
+				c.Respond(200, false, [2]string{"content-type", "application/json"})
+			}
 			c.Chunk(fmt.Appendf(nil, `{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, c.input, c.output, c.input+c.output), true)
 			c.Close()
 			continue

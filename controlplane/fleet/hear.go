@@ -18,7 +18,8 @@ func (c *core) report(m *fleet.FromNode) (heard bool) {
 	}
 	for _, l := range m.Learned {
 		if q := c.quota(l.Key); q != nil {
-			q.learned = &Learned{l.Limit, l.External, n.id, c.wall}
+			q.learned = &Learned{Limit: l.Limit, External: l.External, Node: n.id, At: c.wall}
+			c.toldLimit(q, l.Limit)
 		}
 	}
 	for i := range m.Asks {

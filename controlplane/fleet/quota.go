@@ -75,7 +75,7 @@ func (c *core) newQuota(n fleet.Name, key string) *quota {
 		return nil
 	}
 	q := &quota{
-		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
+		name: n, key: key, label: label(n, e), named: e.Key != 0, shared: c.dir.quotaOf(e, m), limit: m.Limit(), used: c.now, at: -1, queued: map[string]int64{},
 	}
 	switch {
 	case m.Kind == policy.Fixed || m.Kind == policy.Stock:
@@ -139,7 +139,7 @@ func (c *core) review(q *quota) {
 		c.end(q)
 		return
 	}
-	next := c.dir.quotaOf(m)
+	next := c.dir.quotaOf(e, m)
 	if stock := m.Kind == policy.Fixed || m.Kind == policy.Stock; stock != (q.stock != nil) || !sameShape(&q.shared, &next) {
 		c.end(q)
 		return

@@ -50,11 +50,12 @@ type Quota struct {
 	Holders   []Holder `json:"holders,omitempty"`
 }
 
-// Learned is what a provider tells of a limit in its headers.
+// Learned is what a provider tells of a limit in its headers, or what was found by trying.
 type Learned struct {
 	Limit    int64     `json:"limit"`
-	External int64     `json:"external"` // units that others use of it
-	Node     string    `json:"node"`     // that heard it
+	Found    bool      `json:"found,omitempty"` // by trying
+	External int64     `json:"external"`        // units that others use of it
+	Node     string    `json:"node"`            // that heard it
 	At       time.Time `json:"at"`
 }
 
@@ -142,6 +143,9 @@ func (c *core) show(q *quota) Quota {
 	}
 	if q.adapt != nil && q.adapt.control != nil {
 		v.Rate = float64(q.adapt.control.Rate()) / float64(policy.Whole)
+	}
+	if q.adapt != nil && q.adapt.probing != nil {
+		v.Policy = q.adapt.probing.probe.Limits()[q.adapt.probed] // the policy's is none
 	}
 	switch {
 	case q.ledger != nil:

@@ -70,6 +70,16 @@ func (p *Probe) Limits() [NumProbed]int64 { return p.limits }
 // Done says whether all limits are known.
 func (p *Probe) Done() bool { return p.found == [NumProbed]bool{true, true, true} }
 
+// Found says whether a limit is known.
+func (p *Probe) Found(d Probed) bool { return p.found[d] }
+
+// AtLeast has a limit that is not known be tried from there on, if that is more.
+func (p *Probe) AtLeast(d Probed, limit int64) {
+	if !p.found[d] {
+		p.limits[d] = min(max(p.limits[d], limit), maxCount)
+	}
+}
+
 // Tell sets a limit that became known in another way, from headers or an operator.
 func (p *Probe) Tell(d Probed, limit int64) { p.limits[d], p.found[d] = max(limit, 1), true }
 
