@@ -18,13 +18,13 @@ comma  := ,
 TAGS   := $(patsubst %,weir_%,$(subst $(comma), ,$(TABLES)))
 tags    = $(if $(strip $(1)),-tags $(subst $() ,$(comma),$(strip $(1))))
 ALL_TABLES := weir_qwen weir_deepseek weir_mistral
-SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './bench/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
+SOURCE := $(shell find . -name '*.go' -not -path './.tools/*' -not -path './bench/*') go.mod go.sum $(wildcard controlplane/translate/mesh/*.tmpl controlplane/translate/courier/*.wasm cmd/weir/version.txt filter/wasm/default.pgo policy/tokens/*.bin filter/inflate/brotli/*.bin)
 
 # policy/brief writes messages as package fmt does, so go vet is to look at their verbs.
 PRINTF := -printf.funcs=$(subst $() ,$(comma),$(addprefix github.com/weirproxy/weir/policy/brief.,Sprintf Errorf))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check race bench bench-test capacity profile tokens-report fuzz soak vuln release clean
+.PHONY: help build demo test check race bench bench-test bench-pushes capacity profile tokens-report fuzz soak vuln release clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,7 +68,12 @@ bench-test: $(BINARY) $(ENVOY) $(PEERS) redis ## the short form of it: every pee
 	cd bench && go test .
 
 capacity: $(BINARY) $(ENVOY) ## measure what requests, keys and Envoys cost, into docs/capacity.md
+	go build -o build/pusher ./internal/pusher
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -capacity -out ../docs/capacity.md
+
+bench-pushes: $(BINARY) $(ENVOY) ## measure what pushes of shares cost requests (4 minutes), into their part of docs/capacity.md
+	go build -o build/pusher ./internal/pusher
+	cd bench && go build -o ../build/bench . && ../build/bench -root .. -pushes -out ../docs/capacity.md
 
 profile: ## measure anew by which profile the filter is compiled: filter/wasm/default.pgo, which go build takes by itself
 	go test ./filter -run '^$$' -bench Request -benchtime 100000x -o build/filter.test -cpuprofile filter/wasm/default.pgo

@@ -30,7 +30,7 @@ func (b *bench) capacity(ctx context.Context) error {
 	if err := b.startProvider(); err != nil {
 		return err
 	}
-	for _, measure := range []func(context.Context) error{b.tierCosts, b.keyCosts, b.fleetCosts} {
+	for _, measure := range []func(context.Context) error{b.tierCosts, b.keyCosts, b.fleetCosts, b.pushCosts} {
 		if err := measure(ctx); err != nil {
 			return err
 		}

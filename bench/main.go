@@ -45,10 +45,15 @@ func main() {
 	flag.StringVar(&b.tools, "tools", ".tools/peers", "where get.sh has put the peers")
 	flag.BoolVar(&b.short, "short", false, "all rows, from so few requests that the figures mean nothing")
 	model := flag.Bool("capacity", false, "the capacity model, instead of the comparison")
+	pushes := flag.Bool("pushes", false, "what pushes of shares cost: the last part of the capacity model alone, put into its place in the file")
 	flag.BoolVar(&b.litellm, "litellm", false, "LiteLLM, too")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	text, err := b.measure(ctx, *only, *model)
+	run := func() (string, error) { return b.measure(ctx, *only, *model) }
+	if *pushes {
+		run = func() (string, error) { return b.measurePushes(ctx, *out) }
+	}
+	text, err := run()
 	cancel()
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, []byte(text), 0o644)
@@ -65,16 +70,24 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// measure starts everything, takes all the figures, and ends everything.
-func (b *bench) measure(ctx context.Context, only string, model bool) (text string, err error) {
+// open makes a place for what is started; done ends all of it.
+func (b *bench) open() (done func(), err error) {
 	if b.dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
-		return "", err
+		return nil, err
 	}
-	defer os.RemoveAll(b.dir)
 	if b.envoy = os.Getenv("ENVOY_PATH"); b.envoy == "" {
 		b.envoy = filepath.Join(b.root, ".tools/envoy/bin/envoy")
 	}
-	defer b.close()
+	return func() { b.close(); os.RemoveAll(b.dir) }, nil
+}
+
+// measure starts everything, takes all the figures, and ends everything.
+func (b *bench) measure(ctx context.Context, only string, model bool) (text string, err error) {
+	done, err := b.open()
+	if err != nil {
+		return "", err
+	}
+	defer done()
 	started, before, about := time.Now(), machine(), intro
 	if model {
 		about, err = capacityIntro, b.capacity(ctx)

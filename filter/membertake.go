@@ -3,16 +3,39 @@
 package filter
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/fleet"
 )
 
-// TakeShares takes a document of the controller. Every worker gets it: the member puts into the buckets what it grants, all hear which
-// rates are in force.
-func (v *VM) TakeShares(document []byte) error {
-	defer v.guard("shares")
+// Where a document of the controller lies in shared data: the courier (controlplane/translate/courier) lays it there, and then sets
+// SharesNew, whose number changes by that.
+const (
+	SharesName = "fd"
+	SharesNew  = "fv"
+)
+
+// lookForShares takes the document that lies in shared data, if it is another than the last: each VM of the courier brings it.
+func (v *VM) lookForShares() {
+	_, brought, ok := v.host.Get(SharesNew)
+	if !ok || brought == v.brought {
+		return
+	}
+	v.brought = brought
+	document, _, _ := v.host.Get(SharesName)
+	if bytes.Equal(document, v.document) {
+		return
+	}
+	v.document = append(v.document[:0], document...) // what the host has lent is gone with the next call
+	if err := v.takeShares(v.document); err != nil {
+		v.host.Log(Error, "weir: bad shares: "+err.Error())
+	}
+}
+
+// takeShares takes a document. Every worker does: the member puts into the buckets what it grants, all hear which rates are in force.
+func (v *VM) takeShares(document []byte) error {
 	rates, err := fleet.DecodeRates(document)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type VM struct {
 
 	offers    map[bucketKey]*offer // of buckets that a fleet shares
 	member    *member              // nil: another worker is it
+	document  []byte               // the last of the controller
+	brought   uint32               // number of [SharesNew] then
 	tryMember int64                // when this one tries to be
 	eager     int64                // until then ticks come soon
 	epochs    map[string]uint32    // of providers' rates, by quota
@@ -83,6 +85,7 @@ func (v *VM) Tick(p *Plugin) {
 	now := v.host.Now()
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
+	v.lookForShares()
 	v.tickMember(now, p)
 	v.payOwed(now)
 	v.turns(now, p)

@@ -104,7 +104,7 @@ func (t *translator) fragmentManager(host *routev3.VirtualHost, in FragmentInput
 		return m, nil
 	}
 	m.HttpFilters[0].ConfigType = discovered(filter, in.Access)
-	none, err := Shares(t.Wasm, (&fleet.ToNode{}).Encode())
+	none, err := Shares((&fleet.ToNode{}).Encode())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package translate
 
 import (
+	_ "embed"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -53,10 +54,27 @@ func (t *translator) attempts() (*anypb.Any, error) {
 // attemptConfig is filter.AttemptConfig, which this package must not import.
 const attemptConfig = `{"role":"attempt"}`
 
-// Shares is a node's shares as a resource: a plugin in the filter's VMs, which starts in each of them with every new document.
-// Requests never meet it, for its entry in the listener is disabled.
-func Shares(wasm string, document []byte) (*corev3.TypedExtensionConfig, error) {
-	p, err := plugin(SharesName, wasm, wrapperspb.Bytes(document))
+//go:embed courier/courier.wasm
+var courier []byte
+
+// Shares is a node's shares as a resource: the courier's configuration, which it lays where the filter finds it (RATIONALE.md, "Why
+// do shares come by a courier?"). Requests never meet it, for its entry in the listener is disabled.
+func Shares(document []byte) (*corev3.TypedExtensionConfig, error) {
+	configuration, err := envoy.Any(wrapperspb.Bytes(document))
+	if err != nil {
+		return nil, err
+	}
+	p, err := envoy.Any(&wasmfilterv3.Wasm{Config: &wasmv3.PluginConfig{
+		Name:          SharesName,
+		Configuration: configuration,
+		Vm: &wasmv3.PluginConfig_VmConfig{VmConfig: &wasmv3.VmConfig{
+			VmId:    vmID,
+			Runtime: "envoy.wasm.runtime.v8",
+			Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineBytes{InlineBytes: courier},
+			}}},
+		}},
+	}})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s *Server) withShares(n Node, b *built) (*cachev3.Snapshot, error) {
 	if document == nil {
 		document = s.initial
 	}
-	shares, err := translate.Shares(n.Wasm, document)
+	shares, err := translate.Shares(document)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Server) withShares(n Node, b *built) (*cachev3.Snapshot, error) {
 	filters.Items[translate.SharesName] = types.ResourceWithTTL{Resource: shares}
 	snap.Resources[typ] = filters
 	versions := maps.Clone(snap.VersionMap[resourcev3.ExtensionConfigType])
-	versions[translate.SharesName] = translate.Version(append([]byte(n.Wasm), document...))
+	versions[translate.SharesName] = translate.Version(document)
 	snap.VersionMap = maps.Clone(snap.VersionMap)
 	snap.VersionMap[resourcev3.ExtensionConfigType] = versions
 	return &snap, nil

@@ -47,8 +47,6 @@ func (c nativeAttempt) requestBody(int, bool) bool {
 func (c nativeAttempt) responseHeaders(int) bool { return c.a.ResponseHeaders() != filter.Continue }
 func (c nativeAttempt) done()                    {}
 
-func (n *native) takeShares(document []byte) error { return n.vm.TakeShares(document) }
-
 func (n *native) tick() {
 	if n.plugin != nil {
 		n.vm.Tick(n.plugin)

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weirproxy/weir/filter"
 	"github.com/weirproxy/weir/policy/policytest"
 )
 
@@ -101,17 +102,10 @@ func (p *Process) Sleep(d time.Duration) {
 	}
 }
 
-// TakeShares gives all workers a document of a fleet's controller.
-func (p *Process) TakeShares(document []byte) error {
-	for i, w := range p.workers {
-		if w.Dead {
-			continue
-		}
-		if err := w.vm.takeShares(document); err != nil {
-			return fmt.Errorf("worker %d: %w", i, err)
-		}
-	}
-	return nil
+// TakeShares lays a document of a fleet's controller where the workers look for it with their ticks, as the courier does.
+func (p *Process) TakeShares(document []byte) {
+	p.Store.Set(filter.SharesName, document, 0)
+	p.Store.Set(filter.SharesNew, []byte{1}, 0)
 }
 
 // A post is one that is on its way.
@@ -297,7 +291,6 @@ type vm interface {
 	configure(policy []byte) error
 	configureAttempts() error
 	attempt(x *Exchange) attemptCallbacks
-	takeShares(document []byte) error
 	open(x *Exchange) callbacks
 	tick()
 	close()

@@ -137,11 +137,6 @@ func (v *wasmVM) configureAttempts() (err error) {
 	return err
 }
 
-func (v *wasmVM) takeShares(document []byte) error {
-	_, err := v.start(document)
-	return err
-}
-
 // start starts another plugin beside the one that limits.
 func (v *wasmVM) start(config []byte) (id uint64, err error) {
 	id = v.newContext(0)

@@ -6,10 +6,7 @@
 // needs. What is not exported Envoy does not call. Build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared.
 package main
 
-import (
-	"github.com/weirproxy/weir/filter"
-	"github.com/weirproxy/weir/policy/fleet"
-)
+import "github.com/weirproxy/weir/filter"
 
 func main() {}
 
@@ -51,17 +48,12 @@ func onConfigure(id uint32, size int32) bool {
 }
 
 func configure(c *context, config []byte) bool {
-	what, err := "policy", error(nil)
-	if fleet.IsToNode(config) {
-		what, err = "shares", state.TakeShares(config)
-	} else {
-		c.plugin, err = state.Configure(c.id, config)
-	}
-	if err != nil {
-		host{}.Log(filter.Error, "weir: bad "+what+": "+err.Error())
+	var err error
+	if c.plugin, err = state.Configure(c.id, config); err != nil {
+		host{}.Log(filter.Error, "weir: bad policy: "+err.Error())
 		return false
 	}
-	if c.plugin != nil && !c.plugin.Attempts() {
+	if !c.plugin.Attempts() {
 		host{}.SetTick(filter.TickEvery)
 	}
 	return true

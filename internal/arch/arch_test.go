@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"internal/arch":         {},
 	"internal/faults":       {},
 	"internal/held":         {},
+	"internal/pusher":       {"controlplane", "policyfile", "policy"},
 	"internal/release":      {},
 	"internal/tokensreport": {"policy", "internal/held"},
 	"e2e":                   {"envoy"},

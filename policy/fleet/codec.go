@@ -22,7 +22,7 @@ const maxTime = 31 * 24 * 3600 * 1_000_000_000
 // the end of a part that it does not know; fields that are missing at the end are 0. So both sides may learn more, each at
 // its own time. The version changes only with what an older reader would misunderstand.
 const (
-	wireMark    = 'w' // no policy begins with it, so that the filter can tell them apart
+	wireMark    = 'w'
 	wireVersion = 1
 )
 

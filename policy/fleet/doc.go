@@ -62,7 +62,8 @@
 //
 // A node posts a [FromNode] to ReportPath, over the cluster ControlCluster. The answer is 204, or 200 with a [Hello]: then it
 // calls [Node.Hello], and reports at once. All grants come in the filter configuration SharesName, a [ToNode] in a
-// google.protobuf.BytesValue; nothing in it counts twice, so whoever starts with it may take all of it.
+// google.protobuf.BytesValue, by way of a module that lays it into shared data; nothing in it counts twice, so whoever finds it may
+// take all of it.
 //
 // Quotas are named by the bytes of a [Name]. A quota that refills is reported as a [Holding] at first, with version 0 and its
 // demand. A [Grant] in answer makes it a [Share]; a [Lent], with or without ids, makes it one for a [Borrower] until a Grant

@@ -67,11 +67,6 @@ func (m *ToNode) Encode() []byte {
 	return w.b
 }
 
-// IsToNode says whether a filter's configuration is such a message, and no policy.
-func IsToNode(config []byte) bool {
-	return len(config) >= 3 && config[0] == wireMark && config[2] == kindToNode
-}
-
 // DecodeToNode reads a message. One with an amount out of bounds is an error.
 func DecodeToNode(b []byte) (*ToNode, error) { return decodeToNode(b, false) }
 
