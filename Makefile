@@ -81,8 +81,8 @@ profile: ## measure anew by which profile the filter is compiled: filter/wasm/de
 tokens-report: ## how far the token estimates are from real tokenizers, by family and kind, beside naive rules
 	@go run ./internal/tokensreport policy/tokens/testdata/texts.jsonl
 
-fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s)
-	@sh hack/fuzz.sh $(or $(FUZZ_TIME),30s)
+fuzz: ## fuzz every parser, FUZZ_TIME each (default 30s), or FUZZ_ALL=60m for all together
+	@sh hack/fuzz.sh $(if $(FUZZ_ALL),$(FUZZ_ALL) all,$(or $(FUZZ_TIME),30s))
 
 soak: $(BINARY) $(ENVOY) redis build/weir-trap.wasm ## real traffic and faults of all kinds for MINUTES (default 10), by SEED: docs/soak.md
 	WEIR_SOAK=$(or $(MINUTES),10)m WEIR_SEED=$(SEED) go test ./e2e -run '^TestSoak$$' -count=1 -v -timeout $$(( 2 * $(or $(MINUTES),10) + 20 ))m

@@ -18,6 +18,7 @@ import (
 type estimates struct {
 	mu    sync.Mutex
 	heard map[estimateOf]heardRatio
+	of    map[string]int // how many are of a node
 }
 
 type estimateOf struct {
@@ -32,6 +33,7 @@ type heardRatio struct {
 
 const (
 	maxEstimates = 10_000
+	maxOfNode    = 256       // so that no Envoy takes all the room
 	estimateTime = time.Hour // what nobody has said since is forgotten, if there is no room
 )
 
@@ -43,19 +45,32 @@ func (e *estimates) hear(now time.Time, m *fleet.FromNode) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.heard == nil {
-		e.heard = map[estimateOf]heardRatio{}
+		e.heard, e.of = map[estimateOf]heardRatio{}, map[string]int{}
 	}
-	if len(e.heard)+len(m.Ratios) > maxEstimates {
-		for k, r := range e.heard {
-			if now.Sub(r.at) > estimateTime {
-				delete(e.heard, k)
-			}
-		}
+	if len(e.heard)+len(m.Ratios) > maxEstimates || e.of[m.Node]+len(m.Ratios) > maxOfNode {
+		e.forget(now)
 	}
 	for _, r := range m.Ratios {
 		k := estimateOf{r.Key, m.Node}
-		if _, known := e.heard[k]; known || len(e.heard) < maxEstimates {
-			e.heard[k] = heardRatio{r, now}
+		_, known := e.heard[k]
+		if !known && (len(e.heard) >= maxEstimates || e.of[m.Node] >= maxOfNode) {
+			continue
+		}
+		if !known {
+			e.of[m.Node]++
+		}
+		e.heard[k] = heardRatio{r, now}
+	}
+}
+
+// forget makes room.
+func (e *estimates) forget(now time.Time) {
+	for k, r := range e.heard {
+		if now.Sub(r.at) > estimateTime {
+			delete(e.heard, k)
+			if e.of[k.node]--; e.of[k.node] == 0 {
+				delete(e.of, k.node)
+			}
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (k *keyStack) doubled(json string) bool {
 // add takes a key of the innermost object, and says whether it is there already.
 func (k *keyStack) add(key string) (twice bool) {
 	h := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(jsonwalk.Unescape(key)) {
+	for _, c := range []byte(folded(jsonwalk.Unescape(key))) {
 		h = (h ^ uint64(c)) * 1099511628211
 	}
 	o := &k.open[len(k.open)-1]

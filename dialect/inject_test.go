@@ -149,7 +149,7 @@ func marked(v any) bool {
 	for _, k := range []string{"content", "text"} {
 		if s, ok := m[k].(string); ok && strings.HasPrefix(s, HintMark) {
 			role, ok := m["role"].(string)
-			return !ok || role == "system" || role == "developer"
+			return !ok && k == "text" || role == "system" || role == "developer" // a block has no role, a message has
 		}
 	}
 	return false

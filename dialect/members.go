@@ -21,6 +21,7 @@ type members struct {
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
 	n       int              // of them in the body, which may be more
 	whole   bool             // the body is an object up to its end
+	models  [3]string        // raw: the first one that it names, and the first and the last that it names as it should
 }
 
 type other struct{ key, value string }
@@ -57,6 +58,9 @@ func (m *members) note(o other) {
 	o.key = jsonwalk.Unescape(o.key)
 	k := memberOf(o.key)
 	if k == numMembers {
+		k = memberOf(folded(o.key))
+	}
+	if k == numMembers {
 		if o.value != "" {
 			m.others[min(m.n, maxOthers-1)] = o
 			m.n++
@@ -64,9 +68,17 @@ func (m *members) note(o other) {
 		return
 	}
 	m.values[k] = o.value
+	if k == kModel {
+		m.noteModel(o)
+	}
 	if k < numNumbers {
 		m.numbers[k] = max(m.numbers[k], wholeNumber(o.value))
 	}
+}
+
+// folded is a key as parsers have it that take Model for model, as Go's does. To that one these two are letters, too.
+func folded(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(lowerASCII(key), "\u017f", "s"), "\u212a", "k")
 }
 
 // byteOrderMark may stand before JSON; parsers skip it.
@@ -90,6 +102,31 @@ func bounded(n int64) int64 { return min(max(n, 1), 1<<16) }
 func (m *members) model() string {
 	name := m.value(kModel).Str()
 	return name[:min(len(name), maxModel)]
+}
+
+func (m *members) noteModel(o other) {
+	if m.models[0] == "" {
+		m.models[0] = o.value
+	}
+	if o.key != "model" {
+		return
+	}
+	if m.models[1] == "" {
+		m.models[1] = o.value
+	}
+	m.models[2] = o.value
+}
+
+// OtherModels are the models that the body names beside the request's, as far as a parser may take one for it: one reads the first,
+// another the last, and a third that with the key in capitals.
+func (r *Reader) OtherModels() (names [3]string) {
+	for i, raw := range r.members.models {
+		if raw != r.members.values[kModel] {
+			name := jsonwalk.Value(raw).Str()
+			names[i] = name[:min(len(name), maxModel)]
+		}
+	}
+	return names
 }
 
 // Member gives the value of a member of the body by its path; "" if it is no string and no number. The body must still be there.

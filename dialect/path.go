@@ -104,14 +104,36 @@ func (e *endpoint) model(path, lower string) (string, bool) {
 	return name[:min(len(name), maxModel)], name != ""
 }
 
-// Climbs says whether a path has a dot segment behind an escaped slash, which Envoy leaves alone and a provider may follow to
-// another path than the one that was looked at.
+// Climbs says whether a path has a dot segment that Envoy leaves alone and a provider may follow to another path than the one that was
+// looked at: behind an escaped slash or a backslash, escaped twice, with a parameter (..;x), or plain where Envoy does not normalise.
 func Climbs(path string) bool {
-	if strings.IndexByte(path, '%') < 0 {
-		return false
+	path, _, _ = strings.Cut(path, "?")
+	for range maxEscapes {
+		if hasDotSegment(path) {
+			return true
+		}
+		if strings.IndexByte(path, '%') < 0 {
+			return false
+		}
+		plain := unescapedPath(path, true)
+		if plain == path {
+			return false
+		}
+		path = plain
 	}
-	for _, segment := range strings.Split(plainPath(path), "/") {
-		if segment == ".." || segment == "." {
+	return true // nobody honest escapes that often
+}
+
+// maxEscapes is how often a path may be escaped, and once more.
+const maxEscapes = 4
+
+func hasDotSegment(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] != '.' || i > 0 && path[i-1] != '/' && path[i-1] != '\\' {
+			continue
+		}
+		rest := strings.TrimPrefix(path[i+1:], ".")
+		if rest == "" || strings.IndexByte("/\\;", rest[0]) >= 0 {
 			return true
 		}
 	}
@@ -125,7 +147,7 @@ func plainPath(path string) string {
 		path = path[:i]
 	}
 	if strings.IndexByte(path, '%') >= 0 {
-		path = unescapedPath(path)
+		path = unescapedPath(path, false)
 	}
 	for strings.Contains(path, "//") {
 		path = strings.ReplaceAll(path, "//", "/")
@@ -133,13 +155,14 @@ func plainPath(path string) string {
 	return strings.TrimRight(path, "/")
 }
 
-func unescapedPath(path string) string {
+// unescapedPath undoes escapes: all, or those that make no difference.
+func unescapedPath(path string, all bool) string {
 	out := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		if c == '%' && i+2 < len(path) {
 			n, err := strconv.ParseUint(path[i+1:i+3], 16, 8)
-			if b := byte(n); err == nil && (isUnreserved(b) || b == '/' || b == ':') {
+			if b := byte(n); err == nil && (all || isUnreserved(b) || b == '/' || b == ':') {
 				c = b
 				i += 2
 			}

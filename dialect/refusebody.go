@@ -61,9 +61,9 @@ func message(r *Refusal) string {
 	case policy.BadIdentity:
 		s = who + "an identity header came twice."
 	case policy.BadPath:
-		s = who + "the path has a dot segment behind an escaped slash."
+		s = who + "the path has a dot segment."
 	case policy.UnreadableBody:
-		s = who + "the body is no JSON object, so that neither its model nor its tokens can be told."
+		s = who + "the body is no JSON object, or names two models with limits of their own, so that neither its model nor its tokens can be told."
 	default:
 		s = who + "it failed inside."
 	}

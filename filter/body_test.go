@@ -154,7 +154,7 @@ func TestModelInAnyForm(t *testing.T) {
 			"utf-8":    {Headers: [][2]string{js, {"content-encoding", "utf-8"}}, Body: []byte(body)},
 			"long":     {Headers: [][2]string{js}, Body: []byte(body + pad)}, "long, in pieces": {Headers: [][2]string{js}, Chunks: [][]byte{[]byte(body + pad), []byte(" ")}},
 			"JSON": {Headers: [][2]string{{"content-type", "application/JSON"}}, Body: []byte(body)}, "escapes": {Headers: [][2]string{js}, Body: []byte(strings.Replace(body, "model", `\u006dodel`, 1))},
-			"twice": {Headers: [][2]string{js}, Body: []byte(`{"model":"x",` + body[1:])},
+			"twice": {Headers: [][2]string{js}, Body: []byte(`{"model":"gpt-4o-mini",` + body[1:])},
 		} {
 			r.Path = "/openai/v1/chat/completions"
 			n := 0
@@ -201,7 +201,7 @@ func TestHostileNesting(t *testing.T) {
 	})
 }
 
-// Members that come twice do not fool it: the last model, the largest cap.
+// Members that come twice do not fool it: the model with a limit, the largest cap.
 func TestDuplicateMembers(t *testing.T) {
 	policy := strings.Replace(onePolicy, `"openai":{`, `"openai":{"models":{"dear":{"tpm":"10000","burst":"100%"}},`, 1)
 	both(t, 1, policy, func(t *testing.T, p *filtertest.Process) {

@@ -38,6 +38,9 @@ func (s *Stream) decideBody(complete bool) Action {
 	} else {
 		q, ok = r.OpenPart(s.call.API, part, size, s.family)
 	}
+	if ok && s.call.Model == "" && !s.oneModel(&q) && s.plugin.policy.Mode != policy.Shadow {
+		return s.refuse(policy.UnreadableBody, "")
+	}
 	if ok {
 		s.asks = whole && s.mayAsk(&q)
 		q.IncludeUsage = q.IncludeUsage || s.asks
@@ -51,6 +54,26 @@ func (s *Stream) decideBody(complete bool) Action {
 		return s.refuse(policy.UnreadableBody, "")
 	}
 	return s.decide(dialect.ByLength(size), nil)
+}
+
+// oneModel says whether it is clear whose limits and prices are the request's, though its body may name several models. One with
+// limits comes before one without.
+func (s *Stream) oneModel(q *dialect.Request) bool {
+	p, models := s.plugin.policy, &s.provider.Models
+	is, limited := models.Lookup(q.Model)
+	for _, name := range s.vm.reader.OtherModels() {
+		if name == "" || name == q.Model {
+			continue
+		}
+		other, ok := models.Lookup(name)
+		switch {
+		case p.Rating(name) != p.Rating(q.Model), ok && limited && other != is:
+			return false
+		case ok && !limited:
+			q.Model, is, limited = name, other, true
+		}
+	}
+	return true
 }
 
 // family gives the tokenizer of the model that the body names, or else the path.
@@ -253,7 +276,7 @@ func (s *Stream) admit(as phase) Action {
 		case strings.HasPrefix(kv[0], "x-weir-"), strings.HasPrefix(kv[0], "x-envoy-"):
 			// With x-envoy-retry-on a caller would make Envoy send what was admitted once several times.
 			h.RemoveRequestHeader(kv[0])
-		case kv[0] == baggageHeader && s.plugin.baggage:
+		case kv[0] == baggageHeader && s.plugin.baggage, strings.IndexByte(kv[0], '_') >= 0 && s.plugin.disguised(kv[0]):
 			h.RemoveRequestHeader(kv[0])
 		case kv[0] == "accept-encoding" && s.call.API.Metered() && !s.signs("accept-encoding"):
 			h.SetRequestHeader("accept-encoding", "identity") // the answer's usage must be readable

@@ -98,6 +98,13 @@ func (s *Stream) identityHeader(name string) string {
 	return strings.TrimSpace(s.header(name))
 }
 
+// disguised says whether a header with underscores is one that must not leave for who takes them for hyphens, as CGI and its heirs do:
+// x_tenant would be read there as the x-tenant that weir lets nobody write.
+func (p *Plugin) disguised(name string) bool {
+	name = strings.ReplaceAll(name, "_", "-")
+	return strings.HasPrefix(name, "x-weir-") || strings.HasPrefix(name, "x-envoy-") || indexOf(p.identity, name) >= 0
+}
+
 func indexOf(names []string, name string) int {
 	for i, n := range names {
 		if n == name {

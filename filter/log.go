@@ -76,7 +76,11 @@ func (s *Stream) writeLog() {
 	s.fields(f)
 	if p.Access {
 		for _, f := range *f {
-			h.SetProperty("weir."+f.name, f.value)
+			value := f.value
+			if byCaller(f.name) {
+				value = escaped(value)
+			}
+			h.SetProperty("weir."+f.name, value)
 		}
 	}
 	if level != policy.LogOff {
@@ -102,14 +106,29 @@ func (f fields) line() string {
 	b := []byte("weir")
 	for _, f := range f {
 		b = append(append(append(b, ' '), f.name...), '=')
-		switch f.name {
-		case "request_id", "model", "environment", "tenant", "user", "tool":
+		if byCaller(f.name) {
 			b = strconv.AppendQuoteToASCII(b, f.value[:min(len(f.value), maxLogged)])
-		default:
+		} else {
 			b = append(b, f.value...)
 		}
 	}
 	return string(b)
+}
+
+// byCaller says whether a field has what a caller has written.
+func byCaller(name string) bool {
+	switch name {
+	case "request_id", "model", "environment", "tenant", "user", "tool":
+		return true
+	}
+	return false
+}
+
+// escaped is what a caller has written, for a line that Envoy writes: in a log of text Envoy puts it there as it is, and a line break
+// would begin another line.
+func escaped(s string) string {
+	q := strconv.Quote(s[:min(len(s), maxLogged)])
+	return q[1 : len(q)-1]
 }
 
 // maxLogged bounds what of a caller's words is logged, in bytes.

@@ -71,6 +71,7 @@ const (
 	keepQuota  = int64(30e9) // without any use
 	sweepEvery = int64(1e9)
 	maxQuotas  = 8000 // as many as fit into a message
+	maxKeys    = 2 * maxQuotas
 )
 
 func (m *memberState) bytes() []byte {

@@ -78,6 +78,9 @@ func (m *member) take(now int64, h *offerHeader, meters []offered) {
 	at := bucketKey{h.tier, h.key}
 	k := m.keys[at]
 	if k == nil {
+		if len(m.keys) >= maxKeys {
+			return // callers make up names
+		}
 		k = &memberKey{step: policy.Step{Tier: h.tier, Space: h.space, Key: h.key, Owner: h.owner, Limit: limit, Since: m.plugin.policy.Since}}
 		m.keys[at] = k
 	}

@@ -34,12 +34,12 @@ const (
 	NotMetered                  // the path or upgrade cannot be metered, and the policy does not name it
 	UnknownPrefix               // no provider has the path's prefix
 	BadIdentity                 // an identity header came twice
-	BadPath                     // the path has a dot segment behind an escaped slash
+	BadPath                     // the path has a dot segment that Envoy has left
 	RetryBudgetExhausted        // the request tree has used up its retries
 	FanoutRefused               // not all branches of a fan-out fit
 	QueueFull                   // nobody else may wait
 	QueueTimeout                // it has waited as long as it may, or would have to wait longer
-	UnreadableBody              // the body is no JSON object, so that neither model nor tokens can be told
+	UnreadableBody              // the body is no JSON object, or names two models, so that neither model nor tokens can be told
 	ProviderCooling             // the provider has asked to be left alone for a time
 	NoShare                     // this Envoy has no part of a limit that a fleet shares
 	numReasons

@@ -17,6 +17,7 @@ type census struct {
 	awaited map[string]bool   // records of lives that have not told all; nil: nobody knows who there is
 	lives   map[string]int64  // records, and when they were last heard of
 	newest  map[string]uint64 // life of a node
+	number  map[string]int    // of lives of a node that are remembered
 	greeted int64
 	longest int64 // ns that rings remember
 	over    bool
@@ -43,9 +44,11 @@ func parseLife(record string) (node string, incarnation uint64, ok bool) {
 func (c *core) takeCensus() {
 	s := &c.census
 	s.awaited, s.lives, s.newest = map[string]bool{}, map[string]int64{}, map[string]uint64{}
+	s.number = map[string]int{}
 	for key := range c.records {
 		if node, incarnation, ok := parseLife(key); ok {
 			s.lives[key], s.awaited[key] = c.start, true
+			s.number[node]++
 			s.newest[node] = max(s.newest[node], incarnation)
 		}
 	}
@@ -78,9 +81,21 @@ func (c *core) greetings() map[string][]byte {
 	return documents
 }
 
+// maxLives bounds the lives of one node that are remembered: each is a record in the store.
+const maxLives = 1000
+
+// mayBegin says whether a node may begin a life.
+func (c *core) mayBegin(m *fleet.FromNode) bool {
+	_, known := c.census.lives[lifeRecord(m.Node, m.Incarnation)]
+	return known || c.census.number[m.Node] < maxLives
+}
+
 // register has the store know of a life before it is sent anything.
 func (c *core) register(n *node) {
 	key := lifeRecord(n.id, n.incarnation)
+	if _, again := c.census.lives[key]; !again {
+		c.census.number[n.id]++
+	}
 	c.census.lives[key] = c.now
 	_, known := c.records[key]
 	_, dirty := c.dirty[key]
@@ -121,6 +136,10 @@ func (c *core) sweepCensus() {
 		if seen < last {
 			delete(s.lives, key)
 			c.dirty[key] = nil
+			node, _, _ := parseLife(key)
+			if s.number[node]--; s.number[node] <= 0 {
+				delete(s.number, node)
+			}
 		}
 	}
 	if _, begun := c.records[livesBegun]; !begun && (c.first || c.start < last) {

@@ -40,9 +40,12 @@ func (c *core) report(m *fleet.FromNode) (heard bool) {
 	return c.holdings(n, m.Report)
 }
 
-// node gives the entry of a node; nil for a message of a life that is over.
+// node gives the entry of a node; nil for a message of a life that is over, or of one too many.
 func (c *core) node(m *fleet.FromNode) *node {
 	n := c.nodes[m.Node]
+	if (n == nil || m.Incarnation > n.incarnation) && !c.mayBegin(m) {
+		return nil
+	}
 	if n == nil {
 		n = &node{id: m.Node, outbox: &c.outbox}
 		n.life(m.Incarnation)

@@ -50,6 +50,9 @@ func (c callbacks) OnStreamDeltaResponse(id int64, _ *discoveryv3.DeltaDiscovery
 		return
 	}
 	all := versionsOf(r)
+	if len(st.sent) >= maxUnanswered {
+		clear(st.sent) // an Envoy answers each response before it gets the next of its type
+	}
 	st.sent[r.GetNonce()] = all
 	for _, v := range all {
 		delete(st.had, v.typ)
@@ -58,6 +61,9 @@ func (c callbacks) OnStreamDeltaResponse(id int64, _ *discoveryv3.DeltaDiscovery
 		c.log.Debug("sent", "node", st.node.ID, "type", name(v.typ), "version", v.version)
 	}
 }
+
+// maxUnanswered bounds the responses of a stream that wait for an answer.
+const maxUnanswered = 100
 
 func (c callbacks) OnDeltaStreamClosed(id int64, _ *corev3.Node) {
 	c.mu.Lock()
@@ -116,7 +122,7 @@ func (s *Server) answered(st *stream, r *discoveryv3.DeltaDiscoveryRequest) {
 	if r.GetResponseNonce() == "" {
 		had := maps.Clone(r.GetInitialResourceVersions())
 		delete(had, translate.SharesName)
-		if len(had) > 0 {
+		if _, known := names[r.GetTypeUrl()]; known && len(had) > 0 {
 			st.had[r.GetTypeUrl()] = had
 			s.compare(st)
 		}
@@ -137,9 +143,10 @@ func (s *Server) outcome(st *stream, v version, r *discoveryv3.DeltaDiscoveryReq
 	state := st.state(v.typ)
 	if e := r.GetErrorDetail(); e != nil {
 		s.nacks[name(v.typ)]++
-		state.NACK = &NACK{Version: v.version, Message: e.GetMessage(), At: time.Now()}
+		message := cut(e.GetMessage(), maxMessage)
+		state.NACK = &NACK{Version: v.version, Message: message, At: time.Now()}
 		s.log.Error("Envoy rejects this configuration and keeps the one it has",
-			"node", st.node.ID, "type", name(v.typ), "version", v.version, "error", e.GetMessage())
+			"node", st.node.ID, "type", name(v.typ), "version", v.version, "error", message)
 		return
 	}
 	state.Acked, state.AckedAt = v.version, time.Now()

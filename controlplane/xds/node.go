@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
@@ -31,14 +32,23 @@ func nodeOf(n *corev3.Node) Node {
 	v := n.GetUserAgentBuildVersion().GetVersion()
 	m := n.GetMetadata().GetFields()
 	return Node{
-		ID:      n.GetId(),
-		Cluster: n.GetCluster(),
+		ID:      cut(n.GetId(), maxID+1),
+		Cluster: cut(n.GetCluster(), maxID),
 		Version: fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch()),
-		Wasm:    m[envoy.MetadataWasm].GetStringValue(),
-		CAFile:  m[envoy.MetadataCA].GetStringValue(),
+		Wasm:    cut(m[envoy.MetadataWasm].GetStringValue(), maxPath),
+		CAFile:  cut(m[envoy.MetadataCA].GetStringValue(), maxPath),
 		minor:   int(v.GetMinorNumber()),
 	}
 }
+
+// What whoever can connect says is shown and logged, even if it is then refused: no more of it than this, in bytes.
+const (
+	maxID      = 256 // as in the messages of the fleet
+	maxPath    = 1024
+	maxMessage = 4096
+)
+
+func cut(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "\ufffd") }
 
 var wasmName = regexp.MustCompile(`^weir-([0-9a-f]{8})\.wasm$`)
 
@@ -50,6 +60,9 @@ func short(hash string) string { return hash[:min(len(hash), 8)] }
 func (n *Node) check(hash string) (notes []string, err error) {
 	if n.ID == "" {
 		return nil, errors.New("this Envoy has no node id")
+	}
+	if len(n.ID) > maxID {
+		return nil, fmt.Errorf("a node id has at most %d bytes", maxID)
 	}
 	m := wasmName.FindStringSubmatch(path.Base(n.Wasm))
 	switch {

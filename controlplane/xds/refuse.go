@@ -13,6 +13,9 @@ const (
 
 	// maxRefused bounds how many are shown: whoever can connect can make up names.
 	maxRefused = 100
+
+	// tellRefused is how long another reason of the same Envoy is not logged.
+	tellRefused = 5 * time.Second
 )
 
 // A refusal is an Envoy that was refused.
@@ -20,6 +23,7 @@ type refusal struct {
 	node        Node
 	reason      string
 	first, last time.Time
+	told        time.Time // when it was logged
 }
 
 // refuse takes down a refusal, and logs it when it is new.
@@ -28,15 +32,24 @@ func (s *Server) refuse(n Node, reason error) {
 	defer s.mu.Unlock()
 	s.forgetRefused()
 	r := s.refused[n.ID]
-	if r == nil || r.reason != reason.Error() {
-		s.log.Error("Envoy refused", "node", n.ID, "reason", reason)
-		if len(s.refused) >= maxRefused {
-			return
+	now := time.Now()
+	switch {
+	case r == nil && len(s.refused) >= maxRefused:
+		if now.Sub(s.crowded) > rememberRefused {
+			s.crowded = now
+			s.log.Error("more Envoys are refused than are named here", "named", maxRefused)
 		}
-		r = &refusal{node: n, reason: reason.Error(), first: time.Now()}
+		return
+	case r == nil, r.reason != reason.Error() && now.Sub(r.told) > tellRefused:
+		s.log.Error("Envoy refused", "node", n.ID, "reason", reason)
+		first := now
+		if r != nil {
+			first = r.first
+		}
+		r = &refusal{node: n, reason: reason.Error(), first: first, told: now}
 		s.refused[n.ID] = r
 	}
-	r.last = time.Now()
+	r.last = now
 }
 
 func (s *Server) forgetRefused() {

@@ -53,6 +53,7 @@ type Server struct {
 	streams map[int64]*stream
 	nodes   map[string]int // streams by node
 	refused map[string]*refusal
+	crowded time.Time        // when it was logged last that there are too many of them
 	nacks   map[string]int64 // rejections by type
 }
 

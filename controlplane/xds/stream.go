@@ -74,11 +74,17 @@ type built struct {
 	err      error
 }
 
+// maxBuilt bounds the configurations that are kept: files are what Envoys say.
+const maxBuilt = 64
+
 // configuration gives what build makes for a node. Server.push is held.
 func (s *Server) configuration(n Node) *built {
 	key := files{n.Wasm, n.CAFile}
 	b := s.built[key]
 	if b == nil {
+		if len(s.built) >= maxBuilt {
+			clear(s.built)
+		}
 		b = new(built)
 		s.built[key] = b
 		var set *translate.Set

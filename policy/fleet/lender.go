@@ -30,7 +30,8 @@ type Lender struct {
 
 	loans map[loanKey]*loan
 	queue []*loan
-	ends  []*loan // lent and not over, by end
+	ends  []*loan        // lent and not over, by end
+	open  map[string]int // loans of each node that are not over
 
 	Struck int64 // units that were lost, in sum
 }
@@ -54,7 +55,7 @@ type loan struct {
 // earlier one may have lent is over, and has left the window; nor does it save up before that, for the quota's own bucket
 // may have been full when those loans were used.
 func NewLender(now int64, key string, q Quota, p Params, first bool) *Lender {
-	l := &Lender{key: key, quota: q, whole: q, params: p, at: now, ring: newRing(now, q.Window, q.Memory), loans: map[loanKey]*loan{}}
+	l := &Lender{key: key, quota: q, whole: q, params: p, at: now, ring: newRing(now, q.Window, q.Memory), loans: map[loanKey]*loan{}, open: map[string]int{}}
 	if first {
 		l.level = q.Burst
 	} else {
@@ -101,9 +102,10 @@ func (l *Lender) ask(now int64, k loanKey, a Ask) {
 		e.repeat = e.lent && !e.over // the answer was lost: the same tokens again, and no more time to use them
 		return
 	}
-	if a.Units <= 0 || a.Units > l.quota.Burst {
+	if a.Units <= 0 || a.Units > l.quota.Burst || l.open[k.node] >= maxOpen {
 		return
 	}
+	l.open[k.node]++
 	early := min(a.Patience/2, int64(time.Second))
 	e := &loan{loanKey: k, units: a.Units, deadline: now + a.Patience - early, end: now + l.params.outlast(l.params.loanTerm())}
 	l.loans[k] = e
@@ -112,9 +114,20 @@ func (l *Lender) ask(now int64, k loanKey, a Ask) {
 	l.ends = slices.Insert(l.ends, at, e)
 }
 
+// maxOpen bounds the loans of one node that are not over. An honest one has no more than maxAsks, and some whose end is on the way.
+const maxOpen = 4 * maxAsks
+
+// close ends a loan.
+func (l *Lender) close(e *loan) {
+	e.over, e.repeat = true, false
+	if l.open[e.node]--; l.open[e.node] <= 0 {
+		delete(l.open, e.node)
+	}
+}
+
 // finish ends a loan: used, or back.
 func (l *Lender) finish(e *loan, used bool) {
-	e.over, e.repeat = true, false
+	l.close(e)
 	l.lent -= e.units
 	if used {
 		l.ring.add(l.at, e.units)
@@ -142,7 +155,9 @@ func (l *Lender) advance(now int64) {
 			l.Struck += e.units
 			l.finish(e, true)
 		}
-		e.over = true
+		if !e.over {
+			l.close(e)
+		}
 		delete(l.loans, e.loanKey)
 	}
 }

@@ -219,3 +219,39 @@ func TestReturnedTokensOfALapsedNodeAreLost(t *testing.T) {
 		t.Errorf("the pool got %d from a node that has lapsed", b.l.pool)
 	}
 }
+
+// An Envoy that asks for a million tokens of a small quota fills no memory, and another one still gets its own.
+func TestAsksOfOneNodeFillTheMemory(t *testing.T) {
+	l := NewLender(second, "k", plainQuota, DefaultParams(), true)
+	for i := range 100 {
+		m := Asks{Node: "bad", Incarnation: 1, Key: "k"}
+		for k := range 1000 {
+			m.Asks = append(m.Asks, Ask{uint64(1 + i*1000 + k), 1, maxTime})
+		}
+		l.Hear(2*second, &m)
+	}
+	if len(l.loans) > maxOpen || len(l.queue) > maxOpen {
+		t.Errorf("%d loans, %d wait", len(l.loans), len(l.queue))
+	}
+	lent := func(now int64, node string) (n int) {
+		for _, o := range l.Serve(now) {
+			if o.Node == node {
+				n += len(o.IDs)
+			}
+		}
+		return n
+	}
+	if n := lent(2*second, "bad"); n != int(plainQuota.Burst) {
+		t.Errorf("%d lent of %d", n, plainQuota.Burst)
+	}
+	l.Serve(60 * second) // all of that counts as used
+	now := 80 * second   // and is forgotten
+	l.Hear(now, &Asks{Node: "good", Incarnation: 1, Key: "k", Asks: []Ask{{1, 1, second}}})
+	if n := lent(now, "good"); n != 1 || l.open["good"] != 1 || l.open["bad"] != 0 {
+		t.Errorf("%d lent, open %v", n, l.open)
+	}
+	l.Hear(now, &Asks{Node: "good", Incarnation: 1, Key: "k", Done: []Done{{1, false}, {1, false}}})
+	if len(l.open) != 0 {
+		t.Errorf("open %v", l.open)
+	}
+}
