@@ -55,7 +55,8 @@ func TestRunawayTree(t *testing.T) {
 	if alone > 2200*time.Millisecond { // by the users' own limits it is 1.5 s
 		t.Errorf("without it the 95th percentile is %v", alone)
 	}
-	if beside < alone*9/10 || beside > alone*11/10 {
+	// What a busy machine adds to the 1.5 s it may add once more.
+	if busy := max(alone-1500*time.Millisecond, 0); beside < alone*9/10-busy || beside > alone*11/10+busy {
 		t.Errorf("the 95th percentile of the others' wait was %v, and is %v", alone, beside)
 	}
 	most := int(time.Since(began).Seconds()*2) + 2 // what its user may
