@@ -251,8 +251,12 @@ func fleetUnderFaults(t *testing.T) {
 	rounds := max(int(soakLength(t)/(100*time.Second)), 1)
 	m, redis := newMeshRun(t)
 	const quiet, each = 70 * time.Second, 12 * time.Second
+	rest, least := 5*time.Second, 0.02
+	if rounds > 1 { // who leads now waits for a window, for an Envoy has died that may have used it
+		rest, least = 90*time.Second, 0.8*idealUse
+	}
 	started := time.Now()
-	wg := m.callers(started.Add(quiet + time.Duration(rounds)*7*each + 5*time.Second))
+	wg := m.callers(started.Add(quiet + time.Duration(rounds)*7*each + rest))
 	time.Sleep(quiet)
 	if used := m.used(started.Add(10*time.Second), time.Now()); used < 0.9*idealUse {
 		t.Errorf("%.3f used while nothing fails", used)
@@ -284,7 +288,7 @@ func fleetUnderFaults(t *testing.T) {
 	if m.failed.Load() > 0 {
 		t.Errorf("%d of %d calls were neither admitted nor refused by weir", m.failed.Load(), m.calls.Load())
 	}
-	if used := m.used(time.Now().Add(-10*time.Second), time.Now()); used < 0.1 {
+	if used := m.used(time.Now().Add(-10*time.Second), time.Now()); used < least {
 		t.Errorf("%.3f used after all", used)
 	}
 }

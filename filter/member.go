@@ -27,6 +27,10 @@ type member struct {
 	waited []*quota // for which somebody waited at the last look
 	swept  int64
 
+	document []byte // the last of the controller
+	brought  uint32 // number of [SharesNew] then
+	rates    []byte // as laid down
+
 	offered int64 // when demands were counted
 	posted  int64
 	posts   float64 // that may be sent now
@@ -98,6 +102,7 @@ func (v *VM) tickMember(now int64, p *Plugin) {
 	if m.plugin != p {
 		m.adopt(p)
 	}
+	m.lookForShares(now)
 	m.hear(now)
 	m.look(now)
 	m.report(now)

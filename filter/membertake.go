@@ -11,45 +11,44 @@ import (
 )
 
 // Where a document of the controller lies in shared data: the courier (controlplane/translate/courier) lays it there, and then sets
-// SharesNew, whose number changes by that.
+// SharesNew, whose number changes by that. The member puts into the buckets what it grants, and lays down apart which rates are in
+// force, for all workers: they need no more of it.
 const (
 	SharesName = "fd"
 	SharesNew  = "fv"
+	ratesName  = "fr"
 )
 
 // lookForShares takes the document that lies in shared data, if it is another than the last: each VM of the courier brings it.
-func (v *VM) lookForShares() {
-	_, brought, ok := v.host.Get(SharesNew)
-	if !ok || brought == v.brought {
+func (m *member) lookForShares(now int64) {
+	_, brought, ok := m.vm.host.Get(SharesNew)
+	if !ok || brought == m.brought {
 		return
 	}
-	v.brought = brought
-	document, _, _ := v.host.Get(SharesName)
-	if bytes.Equal(document, v.document) {
+	m.brought = brought
+	document, _, _ := m.vm.host.Get(SharesName)
+	if bytes.Equal(document, m.document) {
 		return
 	}
-	v.document = append(v.document[:0], document...) // what the host has lent is gone with the next call
-	if err := v.takeShares(v.document); err != nil {
-		v.host.Log(Error, "weir: bad shares: "+err.Error())
+	m.document = append(m.document[:0], document...) // what the host has lent is gone with the next call
+	if err := m.takeShares(now, m.document); err != nil {
+		m.vm.host.Log(Error, "weir: bad shares: "+err.Error())
 	}
 }
 
-// takeShares takes a document. Every worker does: the member puts into the buckets what it grants, all hear which rates are in force.
-func (v *VM) takeShares(document []byte) error {
-	rates, err := fleet.DecodeRates(document)
+func (m *member) takeShares(now int64, document []byte) error {
+	doc, err := fleet.DecodeToNode(document)
 	if err != nil {
 		return err
 	}
-	now := v.host.Now()
-	v.eager = now + eagerFor // those that wait have their turn soon
-	v.takeRates(rates)
-	m := v.member
-	if m == nil || now >= m.state.expires {
-		return nil
+	m.vm.eager = now + eagerFor
+	if rates := (&fleet.ToNode{Rates: doc.Rates}).Encode(); !bytes.Equal(rates, m.rates) {
+		m.rates = rates
+		m.vm.host.Set(ratesName, rates, 0)
+		m.vm.lookForRates()
 	}
-	doc, err := fleet.DecodeToNode(document)
-	if err != nil || doc.Shares.Incarnation != m.state.incarnation {
-		return err
+	if doc.Shares.Incarnation != m.state.incarnation {
+		return nil
 	}
 	m.greet(fleet.Hello{Epoch: doc.Shares.Epoch})
 	m.ack = m.node.Take(now, doc.Shares) || m.ack
@@ -67,11 +66,20 @@ func (v *VM) takeShares(document []byte) error {
 	return nil
 }
 
-// takeRates notes under which rates of providers' limits calls are sent from now on.
-func (v *VM) takeRates(rates []fleet.Rate) {
-	epochs := make(map[string]uint32, len(rates))
-	same := len(rates) == len(v.epochs)
-	for _, r := range rates {
+// lookForRates notes under which rates of providers' limits calls are sent from now on.
+func (v *VM) lookForRates() {
+	document, laid, ok := v.host.Get(ratesName)
+	if !ok || laid == v.ratesLaid {
+		return
+	}
+	v.ratesLaid = laid
+	doc, err := fleet.DecodeToNode(document)
+	if err != nil {
+		return // no member has laid that down
+	}
+	epochs := make(map[string]uint32, len(doc.Rates))
+	same := len(doc.Rates) == len(v.epochs)
+	for _, r := range doc.Rates {
 		epochs[r.Key] = r.Epoch
 		same = same && v.epochs[r.Key] == r.Epoch
 	}

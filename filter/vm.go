@@ -38,8 +38,7 @@ type VM struct {
 
 	offers    map[bucketKey]*offer // of buckets that a fleet shares
 	member    *member              // nil: another worker is it
-	document  []byte               // the last of the controller
-	brought   uint32               // number of [SharesNew] then
+	ratesLaid uint32               // number of the rates' last setting
 	tryMember int64                // when this one tries to be
 	eager     int64                // until then ticks come soon
 	epochs    map[string]uint32    // of providers' rates, by quota
@@ -89,7 +88,7 @@ func (v *VM) Tick(p *Plugin) {
 	now := v.host.Now()
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
-	v.lookForShares()
+	v.lookForRates()
 	v.tickMember(now, p)
 	v.payOwed(now)
 	v.turns(now, p)

@@ -453,6 +453,64 @@ func TestRefusalsAreReportedByKind(t *testing.T) {
 	}
 }
 
+// Who comes back when a lease has ended is given a share again: none of its calls is refused for a floor.
+func TestWhoComesBackIsGivenAShare(t *testing.T) {
+	w := newMesh(t, 1, 2, mesh)
+	for _, e := range w.envoys {
+		e.rate = 0
+	}
+	w.run(time.Second)
+	for range 3 {
+		var open []*filtertest.Exchange
+		for range 6 {
+			open = append(open, w.envoys[0].Worker(1).Open(chatOf("other", 100)))
+		}
+		w.run(time.Second)
+		for i, x := range open {
+			if !x.Sent {
+				t.Fatalf("call %d: %+v", i, x.Reply)
+			}
+			x.Answer(200, `{"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
+		}
+		w.run(100 * time.Second)
+	}
+}
+
+// All workers hear of a cut: what was sent before it says nothing of the rate since, also where it is refused much later.
+func TestWorkersHearOfRates(t *testing.T) {
+	w := newMesh(t, 1, 1, mesh)
+	w.envoys[0].rate = 0
+	w.run(time.Second)
+	for worker := range 2 {
+		cuts := len(w.core.changes)
+		var open []*filtertest.Exchange
+		for range 6 {
+			r := chatOf("gpt-4o", 100)
+			r.Headers[2][1] = fmt.Sprint("user", worker)
+			open = append(open, w.envoys[0].Worker(worker).Open(r))
+		}
+		w.run(time.Second)
+		for i, x := range open {
+			if !x.Sent {
+				t.Fatalf("worker %d call %d at %v %+v", worker, i, time.Duration(w.now), x.Reply)
+			}
+			x.Respond(429, false, [2]string{"content-type", "application/json"})
+			x.Chunk([]byte(`{"error":{"message":"x","type":"tokens","code":"rate_limit_exceeded"}}`), true)
+			x.Close()
+			if i == 0 {
+				w.run(8 * time.Second)
+				w.envoys[0].Worker(worker).Open(chatOf("gpt-4o", 100)).Close() // so that the worker has the limit in mind
+				w.run(4 * time.Second)
+			}
+		}
+		w.run(5 * time.Second)
+		if n := len(w.core.changes) - cuts; n != 1 {
+			t.Errorf("worker %d: its refusals cut the rate %d times", worker, n)
+		}
+		w.run(15 * time.Second)
+	}
+}
+
 func chatOf(model string, output int) filtertest.Request {
 	return filtertest.Request{
 		Path: "/openai/v1/chat/completions", Body: fmt.Appendf(nil, `{"model":%q,"max_tokens":%d,"messages":[{"role":"user","content":"Hi"}]}`, model, output),

@@ -226,18 +226,3 @@ func take(t *testing.T, m *ToNode) {
 		t.Fatalf("%+v gives %+v", m, now)
 	}
 }
-
-// What all workers read of a message is what it says of rates.
-func TestDecodeRates(t *testing.T) {
-	m := ToNode{
-		Shares: Shares{Epoch: 1, Incarnation: 2, Grants: []Grant{{Key: Name{Window: 60_000}.String(), Version: 1, Number: 1, Lease: 1, Rate: 5}}},
-		Rates:  []Rate{{Key: Name{Window: 60_000}.String(), Epoch: 7, Share: 3}},
-	}
-	rates, err := DecodeRates(m.Encode())
-	if err != nil || len(rates) != 1 || rates[0] != m.Rates[0] {
-		t.Errorf("%+v, %v", rates, err)
-	}
-	if _, err := DecodeRates([]byte("x")); err == nil {
-		t.Error("no message")
-	}
-}

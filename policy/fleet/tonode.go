@@ -68,27 +68,13 @@ func (m *ToNode) Encode() []byte {
 }
 
 // DecodeToNode reads a message. One with an amount out of bounds is an error.
-func DecodeToNode(b []byte) (*ToNode, error) { return decodeToNode(b, false) }
-
-// DecodeRates reads of a message what every worker has to know, and no more: its rates.
-func DecodeRates(b []byte) ([]Rate, error) {
-	m, err := decodeToNode(b, true)
-	if err != nil {
-		return nil, err
-	}
-	return m.Rates, nil
-}
-
-func decodeToNode(b []byte, rates bool) (*ToNode, error) {
+func DecodeToNode(b []byte) (*ToNode, error) {
 	b, err := open(b, kindToNode)
 	if err != nil {
 		return nil, err
 	}
 	m, r := new(ToNode), reader{b: b}
 	for number, p := r.part(); number != 0; number, p = r.part() {
-		if rates && number != partRate {
-			continue
-		}
 		m.read(number, &p)
 		r.bad = r.bad || p.bad
 	}
