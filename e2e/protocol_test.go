@@ -296,7 +296,7 @@ func TestFirstByteIsNotDelayed(t *testing.T) {
 		return best
 	}
 	direct, through := first(s.mock.addr, "/v1/chat/completions"), first(s.proxy, "/openai/v1/chat/completions")
-	if through-direct > 5*time.Millisecond {
+	if through-direct > 15*time.Millisecond { // held until the second chunk it would be 20 ms; the rest is a busy machine's
 		t.Errorf("the first byte comes after %v, directly after %v", through, direct)
 	}
 }
