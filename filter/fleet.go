@@ -102,7 +102,6 @@ func (s *Stream) offer(path *policy.Path, cost *policy.Cost, refused bool) {
 		}
 		o.calls, o.cost, o.changed = o.calls+cost.Requests, o.cost.Plus(*cost), true
 		o.refused = o.refused || refused
-		s.buckets[o.step.Tier] = o.step.Key
 	}
 }
 

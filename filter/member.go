@@ -31,19 +31,19 @@ type member struct {
 	brought  uint32 // number of [SharesNew] then
 	rates    []byte // as laid down
 
-	offered int64 // when demands were counted
-	posted  int64
-	posts   float64 // that may be sent now
-	counted int64   // when posts was brought up to date
-	open    bool    // a post is under way
-	heard   int64   // when the controller last took one
-	taught  int64   // when it was told what has been learned
-	ack     bool
-	hello   bool
-	urgent  bool // somebody waits for what can be asked for
-	tallies tallies
-	waiting tallies
-	fresh   bool // there is a quota that the controller has not heard of
+	offered    int64 // when demands were counted
+	posted     int64
+	posts      float64 // that may be sent now
+	counted    int64   // when posts was brought up to date
+	open       bool    // a post is under way
+	heard      int64   // when the controller last took one
+	taught     int64   // when it was told what has been learned
+	ack        bool
+	hello      bool
+	urgent     bool // somebody waits for what can be asked for
+	headcounts headcounts
+	waiting    headcounts
+	fresh      bool // there is a quota that the controller has not heard of
 }
 
 // A memberState is what an Envoy is to its controller, as it lies in shared data.
@@ -94,7 +94,7 @@ func (v *VM) tickMember(now int64, p *Plugin) {
 		defer func(eager int64) { v.heard, v.eager = now, eager }(v.eager)
 	}
 	v.tellOffers(now)
-	v.tellTallies(now)
+	v.tellHeadcounts(now)
 	if !v.isMember(now, p) {
 		return
 	}

@@ -51,7 +51,7 @@ func (m *member) report(now int64) {
 	if !due && !goes { // what only people want to know is no reason for a message
 		return
 	}
-	told := m.tellTallies(now, &msg)
+	told := m.tellHeadcounts(now, &msg)
 	if goes || len(msg.Denials)+len(msg.Waits) > 0 {
 		m.send(now, &msg, sent, told)
 	}
@@ -127,7 +127,7 @@ func (m *member) draw(now int64, msg *fleet.FromNode, q *quota) {
 }
 
 // send posts a message. What was counted comes again with the next, if it does not arrive, and so does the answer to a hello.
-func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered, told tallies) {
+func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered, told headcounts) {
 	m.state.message++
 	msg.Number = m.state.message
 	m.state.epoch, m.state.number = m.node.Numbers()
@@ -142,7 +142,7 @@ func (m *member) send(now int64, msg *fleet.FromNode, sent map[string]offered, t
 }
 
 // answered takes what a message was answered with; status is 0 if it was not.
-func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered, told tallies, hello bool) {
+func (m *member) answered(number uint64, status int, body []byte, sent map[string]offered, told headcounts, hello bool) {
 	defer m.vm.guard("report_answer")
 	if number == m.state.message {
 		m.open = false
@@ -156,7 +156,7 @@ func (m *member) answered(number uint64, status int, body []byte, sent map[strin
 			}
 		}
 		for i := range told {
-			m.tallies.add(&told[i], maxTallied)
+			m.headcounts.add(&told[i], maxCounted)
 		}
 		return
 	}

@@ -104,7 +104,7 @@ func (w *waiter) countWaited(wait int64) {
 	}
 	v.countWait(waitOf{w.stream.class.Name, bound})
 	if w.stream.plugin.policy.Reports {
-		v.tallies.add(&tally{n: 1, of: tallied{kind: tallyWaited, class: w.stream.tallyClass(), bound: uint8(bound)}}, maxTallies)
+		v.headcounts.add(&headcount{n: 1, of: headcounted{kind: headcountWaited, class: w.stream.headcountClass(), bound: uint8(bound)}}, maxHeadcounts)
 	}
 }
 

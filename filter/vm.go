@@ -45,9 +45,9 @@ type VM struct {
 	rates     uint64               // counts their changes
 	models    map[policy.Key]bool  // that something is learned of
 
-	tallies tallies // of what the control plane is told
-	tallied int64   // when
-	heard   int64   // when the member's work was last done where nothing is shared
+	headcounts headcounts // of what the control plane is told
+	counted    int64      // when
+	heard      int64      // when the member's work was last done where nothing is shared
 
 	centrals centrals
 
