@@ -141,6 +141,6 @@ $(PEERS): bench/go.mod bench/go.sum bench/hardcap.txt bench/litellm.txt bench/ge
 	@touch $@
 
 # The client libraries that e2e talks with, beside Go's. They are there before the tests run, for installing slows down what is timed.
-$(CLIENTS): e2e/clients/requirements.txt e2e/clients/node/package-lock.json hack/get-clients.sh
+$(CLIENTS): e2e/clients/requirements.txt e2e/clients/node/package-lock.json hack/get-clients.sh hack/python.sh
 	sh hack/get-clients.sh .tools
 	@touch $@

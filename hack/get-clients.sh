@@ -5,27 +5,20 @@
 # their own, checked against the hashes in e2e/clients/requirements.txt, and Node's as e2e/clients/node/package-lock.json says.
 # openai-go needs nothing here, for Go checks it against e2e/clients/go/go.sum. Where they are already there, nothing is done.
 set -eu
+# shellcheck source=hack/python.sh
+. "$(dirname "$0")/python.sh"
 
 dir=${1:?usage: sh hack/get-clients.sh DIR}
 pinned=$(cd "$(dirname "$0")/../e2e/clients" && pwd)
 mkdir -p "$dir/clients"
 dir=$(cd "$dir/clients" && pwd)
-python=${PYTHON:-python3}
 
 fail() {
 	echo "get-clients: $1" >&2
 	exit 1
 }
 
-if ! cmp -s "$pinned/requirements.txt" "$dir/python/requirements.txt"; then
-	"$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && "$python" -m pip --version >/dev/null 2>&1 ||
-		fail "needs $python, 3.11 or later, with pip (Debian, Ubuntu: apt-get install python3-pip)"
-	# Without a pip of its own the environment needs no python3-venv, which Debian keeps in a package by itself.
-	"$python" -m venv --clear --without-pip "$dir/python" || fail "there is no environment for Python: see above"
-	"$python" -m pip --python "$dir/python/bin/python" install --quiet --disable-pip-version-check --require-hashes --no-deps \
-		--only-binary :all: --requirement "$pinned/requirements.txt" >&2 || fail "pip could not install: see above (no network, or no wheel for this machine)"
-	cp "$pinned/requirements.txt" "$dir/python/requirements.txt"
-fi
+python_packages "$pinned/requirements.txt" "$dir/python"
 
 if ! cmp -s "$pinned/node/package-lock.json" "$dir/node/package-lock.json"; then
 	node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && npm --version >/dev/null 2>&1 ||

@@ -5,12 +5,13 @@
 # package index, in an environment of their own and checked against the hashes in internal/site/requirements.txt, and mermaid.js,
 # which draws the diagrams, from npm. Where they are already there, nothing is done, and nothing else is fetched later.
 set -eu
+# shellcheck source=hack/python.sh
+. "$(dirname "$0")/python.sh"
 
 dir=${1:?usage: sh hack/get-site-tools.sh DIR}
 pinned=$(cd "$(dirname "$0")/../internal/site" && pwd)
 mkdir -p "$dir/site"
 dir=$(cd "$dir/site" && pwd)
-python=${PYTHON:-python3}
 mermaid=12.3.0
 integrity=sha512-4113TdXeLAsMruJ79OpFL5O8+LTFXhQqZ260rF3tgUmiNAtRm4Uume04I+65PRN6yZ69J4f8rVYWW8zRk65UYw==
 
@@ -19,15 +20,7 @@ fail() {
 	exit 1
 }
 
-if ! cmp -s "$pinned/requirements.txt" "$dir/python/requirements.txt"; then
-	"$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && "$python" -m pip --version >/dev/null 2>&1 ||
-		fail "needs $python, 3.11 or later, with pip (Debian, Ubuntu: apt-get install python3-pip)"
-	# Without a pip of its own the environment needs no python3-venv, which Debian keeps in a package by itself.
-	"$python" -m venv --clear --without-pip "$dir/python" || fail "there is no environment for Python: see above"
-	"$python" -m pip --python "$dir/python/bin/python" install --quiet --disable-pip-version-check --require-hashes --no-deps \
-		--only-binary :all: --requirement "$pinned/requirements.txt" >&2 || fail "pip could not install: see above (no network, or no wheel for this machine)"
-	cp "$pinned/requirements.txt" "$dir/python/requirements.txt"
-fi
+python_packages "$pinned/requirements.txt" "$dir/python"
 
 if [ ! -s "$dir/mermaid-$mermaid.js" ]; then
 	work=$(mktemp -d)
