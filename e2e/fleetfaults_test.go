@@ -234,6 +234,15 @@ func (m *meshRun) check() {
 // idealUse is what one bucket of a single Envoy admits of its limit at most: 60 of 62 slots count (policy, ring).
 const idealUse = 60.0 / 62
 
+// leastUsed is the least that was used of the limit in any minute of a time.
+func (m *meshRun) leastUsed(from, to time.Time) float64 {
+	least := 1.0
+	for ; !from.Add(time.Minute).After(to); from = from.Add(time.Second) {
+		least = min(least, m.used(from, from.Add(time.Minute)))
+	}
+	return least
+}
+
 // used is what part of a minute's tokens was used in a time.
 func (m *meshRun) used(from, to time.Time) float64 {
 	sum := int64(0)
@@ -250,18 +259,19 @@ func (m *meshRun) used(from, to time.Time) float64 {
 func fleetUnderFaults(t *testing.T) {
 	rounds := max(int(soakLength(t)/(100*time.Second)), 1)
 	m, redis := newMeshRun(t)
-	const quiet, each = 70 * time.Second, 12 * time.Second
-	rest, least, full := 5*time.Second, 0.02, 0.8*idealUse
-	if rounds > 1 { // who leads now waits for a window, for an Envoy has died that may have used it
-		rest, least, full = 90*time.Second, 0.8*idealUse, 0.9*idealUse
+	const each = 12 * time.Second
+	// In the first minute all Envoys begin with full buckets and have used up the window 10 s too early. When it opens again each has its
+	// part of the burst, and most of them less demand than that, so the minute that begins after 10 s falls behind.
+	settled, quiet, rest, least, full := 10*time.Second, 70*time.Second, 5*time.Second, 0.02, 0.8*idealUse
+	if rounds > 1 { // who leads at the end waits for a window, for an Envoy has died that may have used it
+		settled, quiet, rest, least, full = 60*time.Second, 130*time.Second, 90*time.Second, 0.8*idealUse, 0.9*idealUse
 	}
 	started := time.Now()
 	wg := m.callers(started.Add(quiet + time.Duration(rounds)*7*each + rest))
 	time.Sleep(quiet)
-	if used := m.used(started.Add(10*time.Second), time.Now()); used < full {
-		t.Errorf("%.3f used while nothing fails", used)
-	} else {
-		t.Logf("%.3f used while nothing fails", used)
+	used := m.leastUsed(started.Add(settled), time.Now())
+	if t.Logf("%.3f used while nothing fails, in the minute in which it was least", used); used < full {
+		t.Errorf("less than %.3f", full)
 	}
 	for range rounds {
 		for _, f := range []struct {
