@@ -75,7 +75,10 @@ func (m *module) restructure() error {
 		if int(m.types[i]) != m.goType {
 			continue
 		}
-		anew, err := restructure(body, addresses[i])
+		anew, lost, err := restructure(body, addresses[i])
+		if err == nil && lost {
+			err = fmt.Errorf("there is code to which nothing leads")
+		}
 		if err != nil {
 			return fmt.Errorf("function %d: %w", m.imports+i, err)
 		}
@@ -86,8 +89,9 @@ func (m *module) restructure() error {
 	return nil
 }
 
-// restructure gives a function's body anew; nil: there is nothing to win.
-func restructure(body []byte, addresses []uint32) (anew []byte, err error) {
+// restructure gives a function's body anew; nil: there is nothing to win. lost: there is code to which nothing leads, so that something is
+// not understood, unless the compiler has left something that nobody needs.
+func restructure(body []byte, addresses []uint32) (anew []byte, lost bool, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -99,21 +103,15 @@ func restructure(body []byte, addresses []uint32) (anew []byte, err error) {
 	}()
 	f := parse(body)
 	if f == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	start := f.resumes(addresses)
-	all := make([]int, len(f.nodes))
-	for i := range all {
-		all[i] = i
-	}
-	f.oneWay(all)
+	f.oneWay(f.reversePostorder(start))
 	if !f.analyse(start) {
-		return nil, fmt.Errorf("a loop with several ways in")
+		return nil, false, fmt.Errorf("a loop with several ways in")
 	}
-	for i, n := range f.nodes {
-		if n.position < 0 && (len(n.items) != 1 || n.items[0].op != opUnreachable) {
-			return nil, fmt.Errorf("nothing leads to segment %d", i)
-		}
+	for _, n := range f.nodes {
+		lost = lost || n.position < 0 && (len(n.items) != 1 || n.items[0].op != opUnreachable)
 	}
-	return f.write(start), nil
+	return f.write(start), lost, nil
 }

@@ -219,9 +219,6 @@ func (f *function) resumes(pcs []uint32) (start int) {
 			entry.choices = append(entry.choices, choice{pc, int(f.table[pc])})
 		}
 	}
-	if len(entry.choices) == 0 {
-		return 0
-	}
 	f.nodes = append(f.nodes, entry)
 	return len(f.nodes) - 1
 }

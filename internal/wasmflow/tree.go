@@ -101,9 +101,10 @@ func (w *writer) node(x int) {
 		w.b = appendUnsigned(append(w.b, opI32Const, 0, opLocalSet), w.local)
 	}
 	switch {
+	case len(n.choices) == 0:
 	case n.entry:
 		w.enter(n)
-	case len(n.choices) > 0:
+	default:
 		w.choose(n)
 	}
 	for i := range n.items {
