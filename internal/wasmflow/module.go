@@ -120,20 +120,20 @@ func (m *module) write() []byte {
 	return b
 }
 
-// returnAddresses gives, for each function, the pcs that are stored in it as addresses to return to: it may be resumed there. A
-// recovered panic resumes one before a call of deferreturn.
+// returnAddresses gives, for each function, the pcs that are stored in it before calls, as addresses to return to: it may be resumed
+// there. A recovered panic resumes one before a call of deferreturn.
 func (m *module) returnAddresses(code [][]instruction) [][]uint32 {
-	deferReturn, known := m.names["runtime.deferreturn"]
+	deferReturn := int64(m.names["runtime.deferreturn"])
 	all := make([][]uint32, len(code))
-	base := m.addressBase(code)
+	base := addressBase(code)
 	for f, ins := range code {
-		for i, in := range ins {
-			pc, ok := in.address(f, base)
-			if !ok || i+1 == len(ins) || ins[i+1].op != opI64Store {
+		for i := range ins {
+			pc, ok := returnAddress(ins[i:], f+base)
+			if !ok {
 				continue
 			}
 			all[f] = append(all[f], pc)
-			if call := slices.IndexFunc(ins[i:], func(in instruction) bool { return in.op == opCall || in.op == opCallIndirect }); known && call >= 0 && ins[i+call].arg == int64(deferReturn) && ins[i+call].op == opCall {
+			if call := slices.IndexFunc(ins[i:], isCall); call > 0 && ins[i+call].op == opCall && ins[i+call].arg == deferReturn {
 				all[f] = append(all[f], pc-1)
 			}
 		}
@@ -141,20 +141,25 @@ func (m *module) returnAddresses(code [][]instruction) [][]uint32 {
 	return all
 }
 
-// address says whether a constant is an address in a function: 16 bits of pc, and the function's number above.
-func (in *instruction) address(function, base int) (pc uint32, ok bool) {
-	return uint32(in.arg & 0xffff), in.op == opI64Const && in.arg>>16 == int64(function+base)
+func isCall(in instruction) bool { return in.op == opCall || in.op == opCallIndirect }
+
+// returnAddress says whether an address of a function is stored: 16 bits of pc, and the function's number above.
+func returnAddress(ins []instruction, function int) (pc uint32, ok bool) {
+	return uint32(ins[0].arg & 0xffff), isStored(ins) && ins[0].arg>>16 == int64(function)
+}
+
+func isStored(ins []instruction) bool {
+	return len(ins) > 1 && ins[0].op == opI64Const && ins[1].op == opI64Store
 }
 
 // addressBase is from which number on functions count in addresses: that by which most constants that are stored are such of the
 // function that stores them.
-func (m *module) addressBase(code [][]instruction) int {
+func addressBase(code [][]instruction) (best int) {
 	votes := map[int]int{}
-	best := 0
 	for f, ins := range code {
-		for i, in := range ins {
-			if in.op == opI64Const && i+1 < len(ins) && ins[i+1].op == opI64Store && in.arg>>16 > 0 && in.arg < 1<<40 {
-				base := int(in.arg>>16) - f
+		for i := range ins {
+			if n := ins[i].arg >> 16; isStored(ins[i:]) && n > 0 && n < 1<<24 {
+				base := int(n) - f
 				if votes[base]++; votes[base] > votes[best] {
 					best = base
 				}
