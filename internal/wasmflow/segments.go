@@ -110,7 +110,27 @@ func (p *parser) opens() bool {
 	return true
 }
 
-// A frame is a block within a segment.
+// segment reads one. What nothing comes to is left out.
+func (p *parser) segment(i int) {
+	s := &scan{function: p.function, node: &node{}, outer: p.blocks - 1 - i}
+	p.nodes = append(p.nodes, s.node)
+	for s.take(p.code[p.at]) {
+		p.at++
+	}
+	if p.at++; !s.dead {
+		s.node.falls(i+1, p.blocks)
+	}
+}
+
+// A scan reads a segment.
+type scan struct {
+	*function
+	node  *node
+	outer int     // blocks around it, within the loop
+	open  []frame // blocks within it
+	dead  bool    // nothing comes to here
+}
+
 type frame struct {
 	op      byte
 	dead    bool // so was what is around it
@@ -118,63 +138,54 @@ type frame struct {
 	reached bool // something leads to its end
 }
 
-// segment reads one. What nothing comes to is left out.
-func (p *parser) segment(i int) {
-	n := &node{}
-	p.nodes = append(p.nodes, n)
-	outer := p.blocks - 1 - i // blocks around it, within the loop
-	var open []frame
-	dead := false
-	for {
-		in := p.code[p.at]
-		p.at++
-		depth := len(open)
-		switch in.op {
-		case opBlock, opLoop, opIf:
-			open = append(open, frame{op: in.op, dead: dead})
-		case opElse:
-			f := &open[depth-1]
-			f.op, f.then = opElse, dead
-			dead = f.dead
-		case opEnd:
-			if depth == 0 {
-				if !dead {
-					n.falls(i+1, p.blocks)
-				}
-				return
-			}
-			f := open[depth-1]
-			open = open[:depth-1]
-			wasDead := dead
-			dead = f.dead || f.op == opElse && f.then && wasDead && !f.reached
-			if !f.dead {
-				n.items = append(n.items, item{instruction: in, exit: -1})
-			}
-			continue
+// take takes an instruction. false: it ends the segment.
+func (s *scan) take(in instruction) (more bool) {
+	switch depth := len(s.open); in.op {
+	case opBlock, opLoop, opIf:
+		s.open = append(s.open, frame{op: in.op, dead: s.dead})
+	case opElse:
+		f := &s.open[depth-1]
+		f.op, f.then = opElse, s.dead
+		s.dead = f.dead
+	case opEnd:
+		if depth == 0 {
+			return false
 		}
-		if dead {
-			continue
+		f := s.open[depth-1]
+		s.open = s.open[:depth-1]
+		s.dead = f.dead || f.op == opElse && f.then && s.dead && !f.reached
+		if !f.dead {
+			s.node.items = append(s.node.items, item{instruction: in, exit: -1})
 		}
-		it := item{instruction: in, exit: -1}
-		switch to := int(in.arg); {
-		case in.op == opBr && to == depth+outer:
-			it.exit = n.goes(p.table)
-			dead = true
-		case in.op == opBrIf && p.unwind && to == depth+outer+1:
-			it.unwind = true
-		case in.op == opBr, in.op == opBrIf:
-			if to >= depth {
-				panic(malformed("a branch to where Go's compiler leads none"))
-			}
-			open[depth-1-to].reached = true
-			dead = in.op == opBr
-		case in.op == opBrTable:
-			panic(malformed("another table"))
-		case in.op == opReturn, in.op == opUnreachable:
-			dead = true
-		}
-		n.items = append(n.items, it)
+		return true
 	}
+	if !s.dead {
+		s.live(in)
+	}
+	return true
+}
+
+func (s *scan) live(in instruction) {
+	it := item{instruction: in, exit: -1}
+	depth := len(s.open)
+	switch to := int(in.arg); {
+	case in.op == opBr && to == depth+s.outer:
+		it.exit = s.node.goes(s.table)
+		s.dead = true
+	case in.op == opBrIf && s.unwind && to == depth+s.outer+1:
+		it.unwind = true
+	case in.op == opBr, in.op == opBrIf:
+		if to >= depth {
+			panic(malformed("a branch to where Go's compiler leads none"))
+		}
+		s.open[depth-1-to].reached = true
+		s.dead = in.op == opBr
+	case in.op == opBrTable:
+		panic(malformed("another table"))
+	case in.op == opReturn, in.op == opUnreachable:
+		s.dead = true
+	}
+	s.node.items = append(s.node.items, it)
 }
 
 // falls ends a segment whose end is reached: it goes on with the next.
