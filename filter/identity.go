@@ -36,6 +36,19 @@ func identityHeaders(w *policy.WhoSpec) (names []string) {
 	return names
 }
 
+// uses says whether anybody may be named by sources of a kind. Baggage that names somebody does not leave, as no header does that
+// names a tier.
+func uses(w *policy.WhoSpec, kind policy.SourceKind) bool {
+	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
+		for _, s := range sources {
+			if s.Kind == kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // caller identifies the caller on all tiers that make a difference.
 func (a *asker) caller() (c policy.Caller) {
 	w, uses := &a.policy.Who, a.policy.Uses

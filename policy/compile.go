@@ -16,6 +16,7 @@ const APIVersion = "weir/v1"
 // Defaults of a policy.
 const (
 	defaultParse  = 1 << 20
+	defaultHold   = 16 << 20
 	defaultOutput = 1024
 	defaultJitter = 100 * time.Millisecond
 	maxJitter     = 10 * time.Second
@@ -71,6 +72,7 @@ func (c *compiler) compile() *Policy {
 		Explain:  s.Explain.Header,
 		Log:      c.log(),
 	}
+	p.Hold = c.hold(p.Parse)
 	p.Hasher = hasherOf(p.Secret)
 	p.Fleet = c.fleet()
 	c.limits(p)
@@ -103,6 +105,18 @@ func (c *compiler) parse() int64 {
 	}
 	if *n < 1<<10 || *n > 64<<20 {
 		c.add("body.parse", "write 1MiB", "%d bytes are not between 1KiB and 64MiB", int64(*n))
+	}
+	return int64(*n)
+}
+
+// hold is not below what is read: a body is held for what stands behind that.
+func (c *compiler) hold(parse int64) int64 {
+	n := c.spec.Body.Hold
+	if n == nil {
+		return max(defaultHold, parse)
+	}
+	if int64(*n) < parse || *n > 256<<20 {
+		c.add("body.hold", "write 16MiB, and a body.parse that is not larger", "%d bytes are not between body.parse, which is %d, and 256MiB", int64(*n), parse)
 	}
 	return int64(*n)
 }

@@ -39,6 +39,11 @@ func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
 	return p.values[at], true
 }
 
+// Uniform says whether all names have the same value, or none has one.
+func (p *Patterns[V]) Uniform() bool {
+	return p.Len() == 0 || p.Len() == 1 && p.index.lookup("\x00") == 0
+}
+
 // patterns is the part of Patterns that is the same for all types of values, which the filter has in it once.
 type patterns struct {
 	exact map[string]int

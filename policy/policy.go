@@ -16,6 +16,7 @@ type Policy struct {
 	Secret    string // of the keyed hash of credentials
 	Hasher    Hasher
 	Parse     int64 // bytes of a body that are read
+	Hold      int64 // bytes of a body that are held where what decides is not among those
 	Output    int64 // tokens that are reserved for undeclared output
 	Learned   bool  // output.reserve: learned
 	Cap       bool  // output.cap: default
@@ -55,6 +56,7 @@ type Provider struct {
 	Dialect   string
 	Unmetered Patterns[bool]
 	Models    Patterns[*Model]
+	PerModel  bool // limits or prices are not the same for all models
 	AddUsage  bool // streams that do not say their usage are asked to
 	Adapt     AdaptSpec
 	Attempts  bool   // weir's filter counts Envoy's attempts in its cluster

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// bodyMargin is what Envoy may hold of a body beyond what the filter reads. At the limit itself Envoy answers 413, before
+// bodyMargin is what Envoy may hold of a body beyond what the filter has it hold. At the limit itself Envoy answers 413, before
 // the filter knows that the body goes beyond its cap.
 const bodyMargin = 1 << 20
 
@@ -32,7 +32,7 @@ func (t *translator) virtualHost() *routev3.VirtualHost {
 	v := &routev3.VirtualHost{
 		Name:                   RouteName,
 		Domains:                []string{"*"},
-		RequestBodyBufferLimit: wrapperspb.UInt64(uint64(t.ParseCap) + bodyMargin),
+		RequestBodyBufferLimit: wrapperspb.UInt64(uint64(t.BodyCap) + bodyMargin),
 		RequestHeadersToRemove: slices.Clone(ours),
 		Routes: []*routev3.Route{
 			answer(&routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{

@@ -90,12 +90,12 @@ func (host) Set(key string, value []byte, cas uint32) bool {
 }
 
 // buffer reads a body that is buffered, or the chunk that is passing.
-func buffer(which int32, size int) []byte {
+func buffer(which int32, from, size int) []byte {
 	if size == 0 {
 		return nil
 	}
 	lending = true
-	status := getBufferBytes(which, 0, int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	status := getBufferBytes(which, int32(from), int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
 	if lending = false; status != 0 {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (host) SetRequestHeader(name, value string) { setHeader(requestHeaders, nam
 
 func (host) RemoveRequestHeader(name string) { removeHeader(requestHeaders, name) }
 
-func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
+func (host) RequestBody(from, size int) []byte { return buffer(requestBody, from, size) }
 
 func (host) SetRequestBody(body []byte) { setBuffer(requestBody, body) }
 
@@ -217,7 +217,7 @@ func (host) SetResponseHeader(name, value string) { setHeader(responseHeaders, n
 
 func (host) RemoveResponseHeader(name string) { removeHeader(responseHeaders, name) }
 
-func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
+func (host) ResponseBody(size int) []byte { return buffer(responseBody, 0, size) }
 
 //go:wasmimport env proxy_set_effective_context
 func setEffectiveContext(id uint32) uint32
