@@ -46,7 +46,7 @@ func (s *Stream) decideBody(complete bool) Action {
 	if ok && !whole && s.hidesModel(&q, o) {
 		return s.refuse(policy.UnreadableBody, s.hiddenModel())
 	}
-	if complete || !s.modelInBody() || s.plugin.policy.Mode == policy.Shadow {
+	if complete || q.Model == "" || !s.modelInBody() || s.plugin.policy.Mode == policy.Shadow {
 		s.outline = nil // nothing that comes makes a difference
 	}
 	if ok {
