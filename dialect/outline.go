@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/weirproxy/weir/policy/jsonwalk"
 )
@@ -19,7 +20,7 @@ type Outline struct {
 	depth  int  // of the value that is being read
 	quoted bool // in a string
 	odd    bool // of which an odd number of backslashes came last
-	long   bool // the member that is being read is not kept
+	long   bool // of the member that is being read only the key is kept
 	lost   bool
 	models int
 }
@@ -59,8 +60,6 @@ func (o *Outline) Feed(b []byte) {
 			n = o.inString(b)
 		case o.state == outlineNested:
 			n = o.nested(b)
-		case o.state == outlineScalar:
-			n = o.scalar(b)
 		default:
 			o.between(b[:1])
 		}
@@ -68,79 +67,85 @@ func (o *Outline) Feed(b []byte) {
 	}
 }
 
-// between takes one byte before, between or within members, outside of keys and values.
+// between takes one byte that is neither within a string nor within an object or an array.
 func (o *Outline) between(b []byte) {
 	c := b[0]
+	if o.state == outlineScalar {
+		if c > ' ' && c != ',' && c != '}' && c != ']' {
+			o.keep(b)
+			return
+		}
+		o.endMember()
+	}
 	if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
 		return
 	}
+	next := outlineOver
 	switch o.state {
 	case outlineStart:
 		if c == '{' {
-			o.text, o.state = append(o.text, '{'), outlineKey
-			o.end = 1
-		} else if bytes.IndexByte([]byte(byteOrderMark), c) < 0 {
-			o.state = outlineOver
+			o.text, o.end, next = append(o.text, c), 1, outlineKey
+		} else if strings.IndexByte(byteOrderMark, c) >= 0 {
+			next = outlineStart
 		}
+		o.state = next
+		return
 	case outlineKey:
-		if c == '"' {
-			o.quote(b)
-		} else if c != ',' {
-			o.state = outlineOver
+		if c == ',' {
+			return
+		} else if c == '"' {
+			next = outlineKey
 		}
 	case outlineColon:
-		if c != ':' {
-			o.state = outlineOver
-			return
+		if c == ':' {
+			next, o.value = outlineValue, len(o.text)+1
 		}
-		o.keep(b)
-		o.state, o.value = outlineValue, len(o.text)
 	case outlineValue:
-		o.begin(b)
+		switch {
+		case c == '"':
+			next = outlineValue
+		case c == '{', c == '[':
+			next, o.depth = outlineNested, 1
+		case c != ',' && c != '}' && c != ']' && c > ' ':
+			next = outlineScalar
+		}
 	}
-}
-
-// begin takes the first byte of a value.
-func (o *Outline) begin(b []byte) {
-	switch c := b[0]; {
-	case c == '"':
-		o.quote(b)
-	case c == '{', c == '[':
-		o.state, o.depth = outlineNested, 1
-		o.keep(b)
-	case c == ',', c == '}', c == ']', c < ' ':
-		o.state = outlineOver // there is no value
-	default:
-		o.state = outlineScalar
-		o.keep(b)
-	}
-}
-
-func (o *Outline) quote(b []byte) {
-	o.quoted, o.odd = true, false
+	o.state, o.quoted, o.odd = next, c == '"', false
 	o.keep(b)
 }
 
 // inString takes bytes of a string up to its end, and says how many.
-func (o *Outline) inString(b []byte) int {
-	for from := 0; ; {
-		n := bytes.IndexByte(b[from:], '"')
-		if n < 0 {
-			o.odd = o.escaped(b)
-			o.keep(b)
-			return len(b)
+func (o *Outline) inString(b []byte) (n int) {
+	for {
+		i := bytes.IndexByte(b[n:], '"')
+		if i < 0 {
+			i = len(b) - n
 		}
-		end := from + n
-		from = end + 1
-		if !o.escaped(b[:end]) {
-			o.keep(b[:from])
-			o.endString()
-			return from
+		n += i
+		odd := o.escaped(b[:n])
+		if n == len(b) {
+			o.odd = odd
+			break
+		}
+		if n++; !odd {
+			o.quoted = false
+			break
 		}
 	}
+	o.keep(b[:n])
+	switch {
+	case o.quoted:
+	case o.state == outlineKey:
+		o.state = outlineColon
+	case o.state == outlineValue:
+		o.endMember()
+	}
+	return n
 }
 
 // escaped says whether what comes behind b is.
+//
+//go:noinline
 func (o *Outline) escaped(b []byte) bool {
 	n := 0
 	for n < len(b) && b[len(b)-1-n] == '\\' {
@@ -149,76 +154,55 @@ func (o *Outline) escaped(b []byte) bool {
 	return (n%2 == 1) != (n == len(b) && o.odd)
 }
 
-func (o *Outline) endString() {
-	o.quoted = false
-	switch o.state {
-	case outlineKey:
-		o.state = outlineColon
-	case outlineValue:
-		o.endMember()
-	}
-}
-
-func (o *Outline) scalar(b []byte) int {
-	n := 0
-	for n < len(b) && b[n] != ',' && b[n] != '}' && b[n] != ']' && b[n] > ' ' {
+// nested takes bytes of an object or an array up to a string or its end.
+func (o *Outline) nested(b []byte) (n int) {
+	for n < len(b) && !o.quoted && o.depth > 0 {
+		switch b[n] {
+		case '"':
+			o.quoted, o.odd = true, false
+		case '{', '[':
+			o.depth++
+		case '}', ']':
+			o.depth--
+		}
 		n++
 	}
 	o.keep(b[:n])
-	if n < len(b) {
+	if o.depth == 0 {
 		o.endMember()
 	}
 	return n
 }
 
-// nested takes bytes of an object or an array up to a string or its end.
-func (o *Outline) nested(b []byte) int {
-	for i, c := range b {
-		switch c {
-		case '"':
-			o.keep(b[:i])
-			o.quote(b[i : i+1])
-			return i + 1
-		case '{', '[':
-			o.depth++
-		case '}', ']':
-			if o.depth--; o.depth == 0 {
-				o.keep(b[:i+1])
-				o.endMember()
-				return i + 1
-			}
-		}
-	}
-	o.keep(b)
-	return len(b)
-}
-
 // keep takes bytes of a member.
+//
+//go:noinline
 func (o *Outline) keep(b []byte) {
 	switch {
 	case o.long:
-	case len(o.text)-o.end+len(b) > maxShort:
-		o.long = true
-		o.lost = o.lost || o.value == 0 || o.isModel()
-		o.text = o.text[:o.end]
-	default:
+	case len(o.text)-o.end+len(b) <= maxShort:
 		o.text = append(o.text, b...)
+	case o.value == 0: // a key that nobody has
+		o.lost, o.state = true, outlineOver
+	default:
+		o.long, o.text = true, o.text[:o.value]
 	}
 }
 
 // isModel says whether the member that is being read names the model.
+//
+//go:noinline
 func (o *Outline) isModel() bool {
-	key := jsonwalk.Unescape(string(o.text[o.end+1 : o.value-2]))
-	return memberOf(folded(key)) == kModel
+	return strings.EqualFold(jsonwalk.Unescape(string(o.text[o.end+1:o.value-2])), "model")
 }
 
 func (o *Outline) endMember() {
-	switch {
-	case o.long:
-	case len(o.text) >= maxOutline:
-		o.lost, o.text = true, o.text[:o.end]
-	default:
-		if o.isModel() {
+	model := o.isModel()
+	if o.long || len(o.text) >= maxOutline {
+		o.lost = o.lost || model || !o.long
+		o.text = o.text[:o.end]
+	} else {
+		if model {
 			o.models++
 		}
 		o.text = append(o.text, ',')

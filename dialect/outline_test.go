@@ -124,7 +124,7 @@ func TestOutlineIsBounded(t *testing.T) {
 		{`{"model":"m","tools":{"x":"` + long + `"},"user":"ada"}`, "m", false},
 		{`{"model":"` + long + `"}`, "", true},
 		{`{"model":"m","m\u006FDEL":"` + long + `"}`, "m", true},
-		{`{"` + long + `":1,"model":"m"}`, "m", true},
+		{`{"model":"m","` + long + `":1}`, "m", true},
 		{"{" + strings.Repeat(`"x":1,`, maxOutline/5) + `"model":"m"}`, "", true},
 		{`{"model":"m"} {"model":"n"}`, "m", false}, {`["model",{"model":"m"}]`, "", false}, {`{"model":,"model":"m"}`, "", false}, {`{"a":1]"model":"m"}`, "", false},
 		{byteOrderMark + `{"model":"m"}`, "m", false},

@@ -125,7 +125,7 @@ func TestModelBehindAPicture(t *testing.T) {
 	}
 	for _, chunked := range []bool{true, false} {
 		status, reason, answer := sendLong(t, url, pictured(17<<20, "free"), chunked)
-		if status != 400 || reason != "unreadable_body" || !strings.Contains(answer, "body.hold, 16777216 bytes, raised") {
+		if status != 400 || reason != "unreadable_body" || !strings.Contains(answer, "or have body.hold raised") {
 			t.Errorf("beyond body.hold, chunked %v: answered %d, %s: %.500s", chunked, status, reason, answer)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Stream) decideBody(complete bool) Action {
 		return s.refuse(policy.UnreadableBody, "")
 	}
 	if ok && !whole && s.hidesModel(&q, o) {
-		return s.refuse(policy.UnreadableBody, s.hiddenModel())
+		return s.refuse(policy.UnreadableBody, hiddenModel)
 	}
 	if complete || q.Model == "" || !s.modelInBody() || s.plugin.policy.Mode == policy.Shadow {
 		s.outline = nil // nothing that comes makes a difference

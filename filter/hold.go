@@ -3,8 +3,6 @@
 package filter
 
 import (
-	"strconv"
-
 	"github.com/weirproxy/weir/dialect"
 	"github.com/weirproxy/weir/policy"
 )
@@ -72,37 +70,15 @@ func (s *Stream) hidesModel(q *dialect.Request, o *dialect.Outline) bool {
 }
 
 // hiddenModel tells the caller what to do about it.
-func (s *Stream) hiddenModel() string {
-	return "What is read of so long a body names no model, and limits depend on it: write the model before the messages, or have body.hold, " +
-		strconv.FormatInt(s.plugin.policy.Hold, 10) + " bytes, raised."
-}
+const hiddenModel = "What is read of so long a body names no model, and limits depend on it: write the model before the messages, or have body.hold raised."
 
-// follow takes a piece of a body that goes on coming after it was decided. One that then names a model with other limits is cut off.
+// follow takes a piece of a body that goes on coming after it was decided. One that then names a model with other limits is cut off,
+// if it is not answered already. The provider has not got all of it, so that it costs no tokens.
 func (s *Stream) follow(size int) Action {
-	o := s.outline
-	models := o.Models()
+	models := s.outline.Models()
 	s.walk(0, int64(size))
-	if o.Models() == models && !o.Lost() {
+	if s.outline.Models() == models && !s.outline.Lost() || s.status != 0 || s.holdsStill() {
 		return s.held()
-	}
-	q := s.vm.reader.OpenOutline(s.call.API, o, s.family)
-	if !o.Lost() && s.oneModel(&q) && s.sameLimits(q.Model) {
-		return s.held()
-	}
-	return s.cutOff()
-}
-
-// sameLimits says whether a model is held to what the request was held to.
-func (s *Stream) sameLimits(model string) bool {
-	m, _ := s.provider.Models.Lookup(model)
-	return m == s.limited && s.plugin.policy.Rating(model) == s.rating
-}
-
-// cutOff ends a request of which a part has left, or waits to. The provider has not got all of it, so that it costs no tokens.
-func (s *Stream) cutOff() Action {
-	s.outline = nil
-	if s.status != 0 {
-		return s.held() // it is answered already
 	}
 	s.abandon()
 	s.leave()
@@ -110,4 +86,14 @@ func (s *Stream) cutOff() Action {
 	s.settle(false)
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, policy.Cost{}) // what it held while it waited
 	return s.refuse(policy.UnreadableBody, "The body names two models with different limits.")
+}
+
+// holdsStill says whether a body may name all the models that it does by now, and be held to what it was.
+func (s *Stream) holdsStill() bool {
+	q := s.vm.reader.OpenOutline(s.call.API, s.outline, s.family)
+	if s.outline.Lost() || !s.oneModel(&q) {
+		return false
+	}
+	m, _ := s.provider.Models.Lookup(q.Model)
+	return m == s.limited && s.plugin.policy.Rating(q.Model) == s.rating
 }

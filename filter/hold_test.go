@@ -152,7 +152,7 @@ func TestHoldIsBounded(t *testing.T) {
 	both(t, 1, holding(), func(t *testing.T, p *filtertest.Process) {
 		w, hidden := p.Worker(0), `{`+messages(100_000)+`,"model":"m0"}`
 		x := refusedFor(t, w, long(hidden, 1000, true), "unreadable_body")
-		if x.Buffered > 5000 || x.Reply.Status != 400 || !strings.Contains(x.Reply.Body, "write the model before the messages, or have body.hold, 65536 bytes, raised") {
+		if x.Buffered > 5000 || x.Reply.Status != 400 || !strings.Contains(x.Reply.Body, "write the model before the messages, or have body.hold raised") {
 			t.Errorf("%d bytes were held: %+v", x.Buffered, x.Reply)
 		}
 		if x = refusedFor(t, w, long(hidden, 1000, false), "unreadable_body"); x.Buffered < 64<<10 || x.Buffered > 65<<10 {

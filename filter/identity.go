@@ -24,29 +24,18 @@ type asker struct {
 	trusted bool
 }
 
-// identityHeaders lists the headers that name tiers.
-func identityHeaders(w *policy.WhoSpec) (names []string) {
+// namedBy lists the headers that name tiers, and says whether baggage and bodies do. Neither such headers nor
+// such baggage leave.
+func namedBy(w *policy.WhoSpec) (headers []string, baggage, body bool) {
 	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
 		for _, s := range sources {
-			if s.Kind == policy.FromHeader && !slices.Contains(names, s.Arg) {
-				names = append(names, s.Arg)
+			baggage, body = baggage || s.Kind == policy.FromBaggage, body || s.Kind == policy.FromBody
+			if s.Kind == policy.FromHeader && !slices.Contains(headers, s.Arg) {
+				headers = append(headers, s.Arg)
 			}
 		}
 	}
-	return names
-}
-
-// uses says whether anybody may be named by sources of a kind. Baggage that names somebody does not leave, as no header does that
-// names a tier.
-func uses(w *policy.WhoSpec, kind policy.SourceKind) bool {
-	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
-		for _, s := range sources {
-			if s.Kind == kind {
-				return true
-			}
-		}
-	}
-	return false
+	return headers, baggage, body
 }
 
 // caller identifies the caller on all tiers that make a difference.

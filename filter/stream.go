@@ -154,16 +154,10 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 		return s.held()
 	}
 	s.bytes = int64(size) // all that is buffered
-	if s.bytes > s.plugin.policy.Parse {
-		if s.holds(end) {
-			return Pause
-		}
-		return s.decideBody(end)
+	if long := s.bytes > s.plugin.policy.Parse; long && s.holds(end) || !long && !end {
+		return Pause
 	}
-	if end {
-		return s.decideBody(true)
-	}
-	return Pause
+	return s.decideBody(end)
 }
 
 // RequestTrailers takes the end of a body that has trailers, which never says that it is complete.

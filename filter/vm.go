@@ -162,10 +162,9 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		p.providers[pr] = d
 		p.split(pr)
 	}
-	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
+	if p.identity, p.baggage, p.bodySays = namedBy(&compiled.Who); len(p.identity) > 32 {
 		return nil, brief.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
-	p.baggage, p.bodySays = uses(&compiled.Who, policy.FromBaggage), uses(&compiled.Who, policy.FromBody)
 	p.makePools()
 	return p, nil
 }

@@ -41,7 +41,7 @@ func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
 
 // Uniform says whether all names have the same value, or none has one.
 func (p *Patterns[V]) Uniform() bool {
-	return p.Len() == 0 || p.Len() == 1 && p.index.lookup("\x00") == 0
+	return p.index.uniform()
 }
 
 // patterns is the part of Patterns that is the same for all types of values, which the filter has in it once.
@@ -53,6 +53,14 @@ type patterns struct {
 type glob struct {
 	pattern string
 	at      int // of its value
+}
+
+// uniform says whether there is no pattern, or one that matches everything.
+//
+//go:noinline
+func (p *patterns) uniform() bool {
+	n := len(p.exact) + len(p.globs)
+	return n == 0 || n == 1 && p.lookup("\x00") >= 0
 }
 
 // add gives the place of a pattern's value: where it is already, or else next.
