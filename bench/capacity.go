@@ -73,19 +73,11 @@ func (b *bench) tierCosts(ctx context.Context) error {
 	if b.short {
 		rounds, length = 1, 200*time.Millisecond
 	}
-	body := chat(script{tag: "perf", prompt: 100, completion: 100}, 100, false, prose(2<<10))
-	costs := make([][]float64, len(b.peers))
-	for range rounds {
-		for k, p := range b.peers {
-			l, err := round(ctx, p, body, 32, length)
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-			costs[k] = append(costs[k], l.cpu)
-		}
+	loads, err := b.turns(ctx, rounds, length, 0)
+	if err == nil {
+		b.report.tierCosts(b.peers, loads)
 	}
-	b.report.tierCosts(b.peers, costs)
-	return nil
+	return err
 }
 
 // keyCosts measures what users take of memory: in Envoy, where each has a record, and in the control plane.
@@ -154,7 +146,7 @@ func (b *bench) keyRun(ctx context.Context, scope string, step int) (r keyRun, e
 	return r, nil
 }
 
-// manyUsers makes calls by users with these numbers, of 64 tenants.
+// manyUsers makes calls by users with these numbers.
 func (b *bench) manyUsers(ctx context.Context, p *peer, from, to, calls int) error {
 	client := newClient(16)
 	defer client.CloseIdleConnections()
@@ -166,7 +158,7 @@ func (b *bench) manyUsers(ctx context.Context, p *peer, from, to, calls int) err
 		all.Go(func() {
 			for i := w; i < calls && ctx.Err() == nil; i += 16 {
 				user := from + i%(to-from)
-				a, err := send(ctx, client, p.addr, call{fmt.Sprintf("t%d/u%d", user%64, user), body})
+				a, err := send(ctx, client, p.addr, userCall(user, body))
 				if err == nil && a.status != http.StatusOK && a.status != http.StatusTooManyRequests {
 					err = fmt.Errorf("%s answered %d %s", p.name, a.status, a.body)
 				}

@@ -15,15 +15,17 @@ const (
 	usersEach  = manyUsers / manyEnvoys
 )
 
-func (r *report) tierCosts(peers []*peer, costs [][]float64) {
+func (r *report) tierCosts(peers []*peer, loads [][]load) {
 	r.table("A request in Envoy, by tiers", "Processor time of the Envoy process alone, chats of 2 KB, 32 connections; median of the rounds, least and most. The first tier is the provider's (requests and tokens), each further one has a token limit.",
 		"limits", "CPU µs a request", "least to most", "over plain Envoy")
 	var x, y []float64
+	plain := median(figures(loads[0], load.ofCPU))
 	for k, p := range peers {
-		m := median(costs[k])
-		r.row(p.name, fmt.Sprintf("%.0f", m), fmt.Sprintf("%.0f to %.0f", slices.Min(costs[k]), slices.Max(costs[k])), fmt.Sprintf("%.0f", m-median(costs[0])))
+		costs := figures(loads[k], load.ofCPU)
+		over := median(costs) - plain
+		r.row(p.name, fmt.Sprintf("%.0f", median(costs)), fmt.Sprintf("%.0f to %.0f", slices.Min(costs), slices.Max(costs)), fmt.Sprintf("%.0f", over))
 		if k > 0 {
-			x, y = append(x, float64(k)), append(y, m-median(costs[0]))
+			x, y = append(x, float64(k)), append(y, over)
 		}
 	}
 	a, b, worst := line(x, y)

@@ -25,6 +25,9 @@ type call struct {
 	body   []byte
 }
 
+// userCall is one by the user of a number, of 64 tenants.
+func userCall(i int, body []byte) call { return call{fmt.Sprintf("t%d/u%d", i%64, i), body} }
+
 // An answer is what came of it.
 type answer struct {
 	status       int
@@ -51,6 +54,20 @@ func chat(s script, maxTokens int, stream bool, text string) []byte {
 func prose(n int) string {
 	const sentence = "What is the weather in Lisbon today, and should I take an umbrella with me? "
 	return strings.Repeat(sentence, n/len(sentence)+1)[:n]
+}
+
+// usualChat is a chat of 2 KB.
+func usualChat() []byte {
+	return chat(script{tag: "perf", prompt: 100, completion: 100}, 100, false, prose(2<<10))
+}
+
+// sendOK is send where all but a full answer is an error.
+func sendOK(ctx context.Context, c *http.Client, addr string, q call) (answer, error) {
+	a, err := send(ctx, c, addr, q)
+	if err == nil && a.status != http.StatusOK {
+		err = fmt.Errorf("answered %d %s", a.status, a.body)
+	}
+	return a, err
 }
 
 func send(ctx context.Context, c *http.Client, addr string, q call) (a answer, err error) {

@@ -8,18 +8,17 @@ set -eu
 mkdir -p "${1:?usage: sh bench/get.sh DIR}"
 dir=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
-python=${PYTHON:-python3}
+# shellcheck source=hack/python.sh
+. ../hack/python.sh
+
+fail() {
+	echo "get: $1" >&2
+	exit 1
+}
 
 go build -o "$dir/ratelimit" github.com/envoyproxy/ratelimit/src/service_cmd
 
-get() { # get NAME: an environment of its own, with what NAME.txt says
-	cmp -s "$1.txt" "$dir/$1/pinned.txt" && return
-	"$python" -m venv --clear --without-pip "$dir/$1"
-	"$python" -m pip --python "$dir/$1/bin/python" install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: --requirement "$1.txt" >&2
-	cp "$1.txt" "$dir/$1/pinned.txt"
-}
-
-get hardcap
+python_packages hardcap.txt "$dir/hardcap"
 if [ -n "${LITELLM:-}" ]; then
-	get litellm
+	python_packages litellm.txt "$dir/litellm"
 fi

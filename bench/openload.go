@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -35,7 +34,7 @@ func (l *openLoad) close() {
 
 // measure asks for a while. What a call takes counts from when it was due, where the one before it was not done by then.
 func (l *openLoad) measure(ctx context.Context, length time.Duration) (times []time.Duration, err error) {
-	body := chat(script{tag: "perf", prompt: 100, completion: 100}, 100, false, prose(2<<10))
+	body := usualChat()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	started := time.Now()
@@ -48,9 +47,7 @@ func (l *openLoad) measure(ctx context.Context, length time.Duration) (times []t
 				time.Sleep(wait)
 				late := max(-wait, 0)
 				var a answer
-				if a, failed = send(ctx, client, l.e.addr, userCall((l.next+user)%pushUsers, body)); failed == nil && a.status != http.StatusOK {
-					failed = fmt.Errorf("answered %d %s", a.status, a.body)
-				}
+				a, failed = sendOK(ctx, client, l.e.addr, userCall((l.next+user)%pushUsers, body))
 				mine = append(mine, a.total+late)
 				due = due.Add(exponential(pushLoad / pushClients))
 			}

@@ -48,8 +48,6 @@ func (b *bench) startPusher() (*pushEnvoy, error) {
 	return e, err
 }
 
-func userCall(i int, body []byte) call { return call{fmt.Sprintf("t%d/u%d", i%64, i), body} }
-
 // meet has each user make calls until all have a share.
 func (e *pushEnvoy) meet(ctx context.Context) error {
 	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); {

@@ -50,29 +50,33 @@ func (r *report) latency(title string, peers []*peer, all []samples) {
 
 func median(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
 
+func (l load) ofCPU() float64 { return l.cpu }
+
+// figures is one of each load.
+func figures(loads []load, of func(load) float64) (x []float64) {
+	for _, l := range loads {
+		x = append(x, of(l))
+	}
+	return x
+}
+
 func (r *report) throughput(peers []*peer, loads [][]load) {
 	r.table("Throughput, 32 connections, 2 KB", "Median of the rounds. Processor time and memory are of all of a peer's processes: Envoy, its service and Redis, or its control plane. The client and the provider share the processors with them.",
 		"peer", "requests/s", "÷ plain Envoy (spread)", "p99 ms", "CPU µs a request", "memory MiB")
-	of := func(loads []load, f func(load) float64) (x []float64) {
-		for _, l := range loads {
-			x = append(x, f(l))
-		}
-		return x
-	}
 	rate := func(l load) float64 { return l.perSecond }
-	base := of(loads[slices.IndexFunc(peers, func(p *peer) bool { return p.name == "plain Envoy" })], rate)
+	base := figures(loads[slices.IndexFunc(peers, func(p *peer) bool { return p.name == "plain Envoy" })], rate)
 	for k, p := range peers {
-		rates, parts := of(loads[k], rate), []float64(nil)
+		rates, parts := figures(loads[k], rate), []float64(nil)
 		for i := range rates {
 			parts = append(parts, rates[i]/base[i])
 		}
 		cells := []string{p.name, fmt.Sprintf("%.0f", median(rates)), spread(median(parts), parts),
-			fmt.Sprintf("%.1f", median(of(loads[k], func(l load) float64 { return float64(l.p99.Microseconds()) / 1000 })))}
+			fmt.Sprintf("%.1f", median(figures(loads[k], func(l load) float64 { return float64(l.p99.Microseconds()) / 1000 })))}
 		if p.parts == nil {
 			r.row(append(cells, "", "")...)
 			continue
 		}
-		r.row(append(cells, fmt.Sprintf("%.0f", median(of(loads[k], func(l load) float64 { return l.cpu }))),
+		r.row(append(cells, fmt.Sprintf("%.0f", median(figures(loads[k], load.ofCPU))),
 			fmt.Sprint(slices.MaxFunc(loads[k], func(a, b load) int { return cmp.Compare(a.memory, b.memory) }).memory>>20))...)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -42,9 +41,9 @@ func (b *bench) latency(ctx context.Context, body []byte, n int, views ...view) 
 			client.CloseIdleConnections() // each part has connections of its own, perhaps to other workers
 		}
 		for _, k := range rand.Perm(len(b.peers)) {
-			a, err := send(ctx, client, b.peers[k].addr, call{"perf", body})
-			if err != nil || a.status != http.StatusOK {
-				return fmt.Errorf("%s answered %d %s: %w", b.peers[k].name, a.status, a.body, err)
+			a, err := sendOK(ctx, client, b.peers[k].addr, call{"perf", body})
+			if err != nil {
+				return fmt.Errorf("%s: %w", b.peers[k].name, err)
 			}
 			for v := range views {
 				if turn >= warmUp {
@@ -90,26 +89,33 @@ type load struct {
 	p99            time.Duration
 }
 
-// throughput gives each peer its rounds, in turn.
 func (b *bench) throughput(ctx context.Context) error {
 	rounds, length := 5, 2*time.Second
 	if b.short {
 		rounds, length = 1, 100*time.Millisecond
 	}
-	body := chat(script{tag: "perf", prompt: 100, completion: 100}, 100, false, prose(2<<10))
+	loads, err := b.turns(ctx, rounds, length, length/10) // some go on working after they have answered
+	if err == nil {
+		b.report.throughput(b.peers, loads)
+	}
+	return err
+}
+
+// turns gives each peer its rounds, in turn, and a rest after each.
+func (b *bench) turns(ctx context.Context, rounds int, length, rest time.Duration) ([][]load, error) {
+	body := usualChat()
 	loads := make([][]load, len(b.peers))
 	for range rounds {
 		for k, p := range b.peers {
 			l, err := round(ctx, p, body, 32, length)
 			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
 			loads[k] = append(loads[k], l)
-			time.Sleep(length / 10) // some go on working after they have answered
+			time.Sleep(rest)
 		}
 	}
-	b.report.throughput(b.peers, loads)
-	return nil
+	return loads, nil
 }
 
 func round(ctx context.Context, p *peer, body []byte, connections int, length time.Duration) (l load, err error) {
@@ -125,9 +131,7 @@ func round(ctx context.Context, p *peer, body []byte, connections int, length ti
 			var failed error
 			for failed == nil && time.Since(started) < length {
 				var a answer
-				if a, failed = send(ctx, client, p.addr, call{"perf", body}); failed == nil && a.status != http.StatusOK {
-					failed = fmt.Errorf("answered %d %s", a.status, a.body)
-				}
+				a, failed = sendOK(ctx, client, p.addr, call{"perf", body})
 				mine = append(mine, a.total)
 			}
 			mu.Lock()

@@ -262,9 +262,11 @@ func fleetUnderFaults(t *testing.T) {
 	const each = 12 * time.Second
 	// In the first minute all Envoys begin with full buckets and have used up the window 10 s too early. When it opens again each has its
 	// part of the burst, and most of them less demand than that, so the minute that begins after 10 s falls behind.
-	settled, quiet, rest, least, full := 10*time.Second, 70*time.Second, 5*time.Second, 0.02, 0.8*idealUse
+	settled, quiet, full := 10*time.Second, 70*time.Second, 0.8*idealUse
+	rest, last, least := 5*time.Second, 10*time.Second, 0.02
 	if rounds > 1 { // who leads at the end waits for a window, for an Envoy has died that may have used it
-		settled, quiet, rest, least, full = 60*time.Second, 130*time.Second, 90*time.Second, 0.8*idealUse, 0.9*idealUse
+		settled, quiet, full = 60*time.Second, 130*time.Second, 0.9*idealUse
+		rest, last, least = 150*time.Second, time.Minute, 0.8*idealUse
 	}
 	started := time.Now()
 	wg := m.callers(started.Add(quiet + time.Duration(rounds)*7*each + rest))
@@ -298,8 +300,9 @@ func fleetUnderFaults(t *testing.T) {
 	if m.failed.Load() > 0 {
 		t.Errorf("%d of %d calls were neither admitted nor refused by weir", m.failed.Load(), m.calls.Load())
 	}
-	if used := m.used(time.Now().Add(-10*time.Second), time.Now()); used < least {
-		t.Errorf("%.3f used after all", used)
+	used = m.used(time.Now().Add(-last), time.Now())
+	if t.Logf("%.3f used after all", used); used < least {
+		t.Errorf("less than %.3f", least)
 	}
 }
 

@@ -4,6 +4,8 @@
 # get-page-tools.sh DIR makes sure that there is what the tests look at the status page and the metrics with: a Chromium, axe-core
 # (from npm, at DIR/page/axe.js), and promtool (from Debian's package prometheus, at DIR/page/promtool, where no other is installed).
 set -eu
+# shellcheck source=hack/npm.sh
+. "$(dirname "$0")/npm.sh"
 
 dir=${1:?usage: sh hack/get-page-tools.sh DIR}
 mkdir -p "$dir/page"
@@ -28,10 +30,7 @@ fi
 if [ ! -s "$dir/axe-$axe.js" ]; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
-	(cd "$work" && npm pack --silent "axe-core@$axe" >/dev/null) || fail "axe-core could not be fetched: see above"
-	got=sha512-$(openssl dgst -sha512 -binary "$work/axe-core-$axe.tgz" | openssl base64 -A)
-	[ "$got" = "$integrity" ] || fail "axe-core $axe is not what it was: $got"
-	tar xzf "$work/axe-core-$axe.tgz" -C "$work"
+	npm_package axe-core "$axe" "$integrity" "$work"
 	cp "$work/package/axe.min.js" "$dir/axe.js"
 	cp "$dir/axe.js" "$dir/axe-$axe.js"
 fi

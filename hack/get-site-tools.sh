@@ -7,6 +7,8 @@
 set -eu
 # shellcheck source=hack/python.sh
 . "$(dirname "$0")/python.sh"
+# shellcheck source=hack/npm.sh
+. "$(dirname "$0")/npm.sh"
 
 dir=${1:?usage: sh hack/get-site-tools.sh DIR}
 pinned=$(cd "$(dirname "$0")/../internal/site" && pwd)
@@ -25,10 +27,7 @@ python_packages "$pinned/requirements.txt" "$dir/python"
 if [ ! -s "$dir/mermaid-$mermaid.js" ]; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
-	(cd "$work" && npm pack --silent "mermaid@$mermaid" >/dev/null) || fail "mermaid could not be fetched: see above"
-	got=sha512-$(openssl dgst -sha512 -binary "$work/mermaid-$mermaid.tgz" | openssl base64 -A)
-	[ "$got" = "$integrity" ] || fail "mermaid $mermaid is not what it was: $got"
-	tar xzf "$work/mermaid-$mermaid.tgz" -C "$work" package/dist/mermaid.min.js
+	npm_package mermaid "$mermaid" "$integrity" "$work" package/dist/mermaid.min.js
 	cp "$work/package/dist/mermaid.min.js" "$dir/mermaid.js"
 	cp "$dir/mermaid.js" "$dir/mermaid-$mermaid.js"
 fi

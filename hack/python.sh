@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# For get-clients.sh and get-site-tools.sh, which have fail: python_packages REQUIREMENTS DIR puts packages from the Python package
-# index into an environment of their own at DIR, checked against the hashes in REQUIREMENTS. Where they are already there, nothing is
-# done.
+# For get-clients.sh, get-site-tools.sh and bench/get.sh, which have fail: python_packages REQUIREMENTS DIR puts packages from the
+# Python package index into an environment of their own at DIR, checked against the hashes in REQUIREMENTS. Where they are already
+# there, nothing is done.
 python=${PYTHON:-python3}
 
 python_packages() {

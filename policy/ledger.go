@@ -54,40 +54,6 @@ func NewLedger(store Store, vm uint64) *Ledger {
 // the difference between the two clocks changes when the wall clock is put right.
 func (l *Ledger) SetWall(now, wall int64) { l.wall = wall - now }
 
-// A Step is one bucket that a request has to pass.
-type Step struct {
-	Tier  Tier
-	Space Space
-	Key   Key
-	Owner Key // of the tenant, for keys that nest in one; else the key itself
-	Limit *Limit
-	Since int64 // when the limit came into force, ns
-}
-
-// A Path is the buckets that a request has to pass, the narrowest first.
-type Path struct {
-	Steps  [maxSteps]Step
-	Len    int
-	Shadow bool // no limit of it refuses
-	Part   Part // of the caller's class; nil: it has none
-
-	// Central are buckets that the control plane holds. Nothing of the ledger's is about them.
-	Central []Step
-}
-
-// maxSteps: an environment may have limits of its own and a share of the provider's, and who only says that it is in one is
-// held to two.
-const maxSteps = int(numTiers) + 3
-
-// Add puts a bucket at the end of the path; one without a limit is left out.
-func (p *Path) Add(s Step) {
-	if s.Limit == nil || s.Limit.Mode == Off || p.Len == len(p.Steps) {
-		return
-	}
-	p.Steps[p.Len] = s
-	p.Len++
-}
-
 // A Reservation is what a request holds on its buckets. The zero value holds nothing.
 type Reservation struct {
 	Cost  Cost

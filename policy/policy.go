@@ -2,9 +2,7 @@
 
 package policy
 
-import (
-	"strings"
-)
+import "strings"
 
 // A Policy is a compiled policy: checked, completed, ready for decisions. It does not change.
 type Policy struct {
@@ -144,89 +142,6 @@ func (p *Policy) Uses(t Tier) bool {
 	return false
 }
 
-// Path gives the buckets that a request has to pass, the narrowest first. m may be nil: no limit of the provider applies.
-func (p *Policy) Path(to *Path, m *Model, c *Caller) {
-	to.Len, to.Part, to.Central, to.Shadow = 0, nil, nil, p.Mode == Shadow
-	if p.Mode == Off {
-		return
-	}
-	if len(p.tool) > 0 {
-		p.toolPath(to, c.Tool)
-	}
-	p.tenantPath(to, c)
-	p.environmentPath(to, m, p.entry(c.Environment))
-	if c.Base != "" && p.entry(c.Base) != p.entry(c.Environment) {
-		p.environmentPath(to, m, p.entry(c.Base))
-	}
-	if m != nil {
-		p.add(to, Step{Tier: TierProvider, Key: m.key, Limit: m.Limit})
-	}
-}
-
-// tenantPath adds the buckets of the tree, the user and the tenant.
-func (p *Policy) tenantPath(to *Path, c *Caller) {
-	if !p.Uses(TierTenant) {
-		return
-	}
-	tenant := p.Hasher.Key(TierTenant, c.Tenant)
-	limit, named := limitOf(p.tenant, c.Tenant)
-	space := Space{Vouched: c.Vouched || named}
-	if len(p.tree) > 0 && c.Tree != "" {
-		limit, _ := limitOf(p.tree, c.Tree)
-		p.add(to, Step{Tier: TierTree, Space: space, Key: p.Hasher.Key(TierTree, c.Tenant, c.User, c.Tree), Owner: tenant, Limit: limit})
-	}
-	if len(p.user) > 0 {
-		space := space
-		limit := p.user[c.Tenant+"/"+c.User]
-		if space.Named = limit != nil; !space.Named {
-			limit = p.user[defaultName]
-			if l := p.user[c.User]; l != nil && strings.IndexByte(c.User, '/') < 0 {
-				limit = l
-			}
-		}
-		p.add(to, Step{Tier: TierUser, Space: space, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
-	}
-	space.Named = named
-	p.add(to, Step{Tier: TierTenant, Space: space, Key: tenant, Limit: limit})
-}
-
-// environmentPath adds an environment's own limits, and its share of those of the model.
-func (p *Policy) environmentPath(to *Path, m *Model, environment string) {
-	if l := p.environment[environment]; l != nil {
-		p.add(to, Step{Tier: TierEnvironment, Key: p.Hasher.Key(TierEnvironment, environment), Limit: l})
-	}
-	if m == nil {
-		return
-	}
-	if e := m.environments[environment]; e != nil {
-		p.add(to, Step{Tier: TierEnvironment, Key: e.key, Limit: e.limit})
-	}
-}
-
-// limitOf gives the limit of a name, or the one for all that have none; named: it is its own.
-func limitOf(limits map[string]*Limit, name string) (l *Limit, named bool) {
-	if l = limits[name]; l != nil && name != defaultName {
-		return l, true
-	}
-	return limits[defaultName], false
-}
-
-func (p *Policy) add(to *Path, s Step) {
-	if s.Owner == 0 {
-		s.Owner = s.Key
-	}
-	s.Space.Tier, s.Space.Slots = s.Tier, p.slots[s.Tier]
-	s.Since = p.Since
-	if s.Limit != nil && s.Limit.central != nil {
-		whole := s
-		whole.Limit = s.Limit.central
-		if to.Central = append(to.Central, whole); s.Tier != TierProvider {
-			return
-		}
-	}
-	to.Add(s) // a provider's has a gate in any case
-}
-
 // entry is the policy's entry for an environment: its own, or the one that all without share.
 func (p *Policy) entry(environment string) string {
 	if p.environments[environment] == nil {
@@ -248,70 +163,4 @@ func (p *Policy) Share(environment string) Share {
 		return e.Share
 	}
 	return Whole
-}
-
-// OutputBound is what is reserved for the output of a call whose declared output is declared tokens, or that declares none
-// (-1): the policy's default, the model's maximum, a quarter of the smallest token limit of the path, and what that limit
-// leaves beside the input, so that a request that fits an empty window is never refused for what it did not ask
-// (RATIONALE.md, "Why is undeclared output not reserved in full?").
-func (p *Policy) OutputBound(path *Path, m *Model, input, declared int64) int64 {
-	if declared >= 0 {
-		return declared
-	}
-	bound := p.Output
-	if m != nil && m.MaxOutput > 0 {
-		bound = min(bound, m.MaxOutput)
-	}
-	tokens, output := path.smallest(Tokens), path.smallest(OutputTokens)
-	return max(min(bound, (tokens-1)/4+1, (output-1)/4+1, tokens-input), 0)
-}
-
-// OutputCap is what is written into a request that declares no output; 0: nothing is.
-func (p *Policy) OutputCap(m *Model, declared int64) int64 {
-	switch {
-	case !p.Cap || declared >= 0:
-		return 0
-	case m != nil && m.MaxOutput > 0:
-		return min(p.Output, m.MaxOutput)
-	}
-	return p.Output
-}
-
-// LearnedOutput is OutputBound where output.reserve is learned: what outputs are seldom longer than, if that is known (long
-// is above 0), but never more than the call declares or may produce.
-func (p *Policy) LearnedOutput(path *Path, m *Model, input, declared, long int64) int64 {
-	bound := p.OutputBound(path, m, input, declared)
-	if !p.Learned || long <= 0 {
-		return bound
-	}
-	if declared >= 0 {
-		return min(declared, long)
-	}
-	if m != nil && m.MaxOutput > 0 {
-		long = min(long, m.MaxOutput)
-	}
-	return max(min(long, path.smallest(Tokens)-input, path.smallest(OutputTokens)), 0)
-}
-
-// GuessedInput bounds a guess of the input from the length of a body that nobody read by what the path admits at all: a
-// guess must not refuse for good what might fit.
-func (p *Policy) GuessedInput(path *Path, guess, output int64) int64 {
-	return max(min(guess, path.smallest(Tokens)-output, path.smallest(InputTokens)), 0)
-}
-
-// smallest is the smallest limit of a path in a unit; forever if there is none.
-func (p *Path) smallest(u Unit) int64 {
-	least := int64(forever)
-	of := func(steps []Step) {
-		for i := range steps {
-			for _, m := range steps[i].Limit.Meters {
-				if m.Dimension.Unit() == u {
-					least = min(least, m.Limit())
-				}
-			}
-		}
-	}
-	of(p.Steps[:p.Len])
-	of(p.Central)
-	return least
 }

@@ -50,6 +50,19 @@ type said struct {
 	times int // how often it is still to be sent
 }
 
+// with is the message with what is still to be said in it, which is said once less from here on; nil if there is nothing in it.
+func (m *Asks) with(done *[]said) *Asks {
+	for i := range *done {
+		m.Done = append(m.Done, (*done)[i].Done)
+		(*done)[i].times--
+	}
+	*done = slices.DeleteFunc(*done, func(s said) bool { return s.times <= 0 })
+	if len(m.Asks)+len(m.Done) == 0 {
+		return nil
+	}
+	return m
+}
+
 const (
 	askAgain = int64(time.Second) // an ask without an answer is repeated
 	holdFor  = int64(time.Second) // a token without a call is kept for the next
@@ -125,15 +138,7 @@ func (b *Borrower) Message(now int64) *Asks {
 		a.sent = now
 		m.Asks = append(m.Asks, Ask{a.id, a.units, max(a.end-now, 0)})
 	}
-	for i := range b.done {
-		m.Done = append(m.Done, b.done[i].Done)
-		b.done[i].times--
-	}
-	b.done = slices.DeleteFunc(b.done, func(s said) bool { return s.times <= 0 })
-	if len(m.Asks)+len(m.Done) == 0 {
-		return nil
-	}
-	return m
+	return m.with(&b.done)
 }
 
 // drop drops calls that have left, asks that no answer can come to any more, and gives back tokens that nobody needs.

@@ -102,15 +102,7 @@ func (c *Credit) Message(now, waiting int64) *Asks {
 		c.asks = append(c.asks, asked{id: c.last, units: 1, first: now, sent: now, end: now + int64(c.params.Patience)})
 		m.Asks = append(m.Asks, Ask{c.last, 1, int64(c.params.Patience)})
 	}
-	for i := range c.done {
-		m.Done = append(m.Done, c.done[i].Done)
-		c.done[i].times--
-	}
-	c.done = slices.DeleteFunc(c.done, func(s said) bool { return s.times <= 0 })
-	if len(m.Asks)+len(m.Done) == 0 {
-		return nil
-	}
-	return m
+	return m.with(&c.done)
 }
 
 // Idle says whether the credit holds nothing, and expects nothing.
