@@ -85,7 +85,7 @@ func (o *Outline) between(b []byte) {
 	case outlineStart:
 		if c == '{' {
 			o.text, o.end, next = append(o.text, c), 1, outlineKey
-		} else if strings.IndexByte(byteOrderMark, c) >= 0 {
+		} else if c == 0xef || c == 0xbb || c == 0xbf { // a byte order mark
 			next = outlineStart
 		}
 		o.state = next

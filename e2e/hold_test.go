@@ -140,6 +140,10 @@ func TestModelBehindAPicture(t *testing.T) {
 	eventually(t, 5*time.Second, func() (bool, string) {
 		return provider.gotBroken() == before+1, "the provider has not lost the request"
 	})
+	_, kept := get(t, "http://"+s.admin+"/stats?filter=^cluster.weir_openai.retry_or_shadow_abandoned$")
+	if _, n, _ := strings.Cut(strings.TrimSpace(kept), ": "); n != "5" { // of each that has left none is kept to be sent again
+		t.Errorf("not kept: %s", kept)
+	}
 	_, stats := get(t, "http://"+s.admin+"/stats?usedonly&filter=downstream_rq_too_large|weir_panics")
 	if strings.TrimSpace(string(stats)) != "" {
 		t.Errorf("Envoy itself has refused some, or a callback has failed: %s", stats)

@@ -5,6 +5,8 @@ package filter
 import (
 	"net/url"
 	"strings"
+
+	"github.com/weirproxy/weir/policy"
 )
 
 // baggage is a member of W3C's baggage, which may come in several headers; "" if it is not there, or there with two values.
@@ -30,3 +32,15 @@ func baggage(headers [][2]string, key string) (value string) {
 }
 
 const baggageHeader = "baggage"
+
+// usesBaggage says whether baggage names somebody. It does not leave then, as no header does that names a tier.
+func usesBaggage(w *policy.WhoSpec) bool {
+	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
+		for _, s := range sources {
+			if s.Kind == policy.FromBaggage {
+				return true
+			}
+		}
+	}
+	return false
+}

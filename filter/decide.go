@@ -275,6 +275,10 @@ func (s *Stream) send(q dialect.Request) Action {
 func (s *Stream) admit(as phase) Action {
 	s.phase = as
 	h := s.vm.host
+	if max(s.bytes, s.length) > s.plugin.policy.Parse {
+		h.SetProperty(policy.LongState, "1")
+		h.SetRequestHeader(":path", s.path) // Envoy chooses the route anew, by that
+	}
 	for i, name := range s.plugin.identity {
 		if s.identity&(1<<i) != 0 {
 			h.RemoveRequestHeader(name)

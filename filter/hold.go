@@ -49,19 +49,14 @@ func (s *Stream) tells() bool {
 	if s.modelInBody() && q.Model == "" {
 		return false
 	}
-	misses := false
-	ask := asker{host: s.vm.host, policy: s.plugin.policy, stream: s, member: func(path string) string {
-		v := s.vm.reader.Member(path)
-		misses = misses || v == ""
-		return v
-	}}
+	ask := asker{host: s.vm.host, policy: s.plugin.policy, stream: s, member: s.vm.reader.Member}
 	if s.plugin.bodySays {
 		ask.caller()
 		if s.plugin.policy.Classed() {
 			ask.classOf(s.path)
 		}
 	}
-	return !misses
+	return !ask.missed
 }
 
 // hidesModel says whether a body that was not read as a whole may name any model, and it makes a difference which.

@@ -45,6 +45,9 @@ func long(body string, piece int, length bool) filtertest.Request {
 func passes(t *testing.T, w *filtertest.Worker, r filtertest.Request) {
 	t.Helper()
 	x := w.Open(r)
+	if long := len(r.Body) > 4<<10; x.FilterState("weir.long") == "1" != long || long && x.Upstream(":path") != r.Path {
+		t.Errorf("%d bytes to %s are kept to be sent again: %v", len(r.Body), x.Upstream(":path"), !long)
+	}
 	if x.Sent {
 		x.Answer(400, `{}`) // gives the tokens back
 	}

@@ -20,22 +20,21 @@ type asker struct {
 	stream *Stream
 	member func(path string) string // of the body; nil if it was not read
 
+	missed  bool // the body was asked for a member that it has not
 	known   bool // whether trusted has been found out
 	trusted bool
 }
 
-// namedBy lists the headers that name tiers, and says whether baggage and bodies do. Neither such headers nor
-// such baggage leave.
-func namedBy(w *policy.WhoSpec) (headers []string, baggage, body bool) {
+// identityHeaders lists the headers that name tiers.
+func identityHeaders(w *policy.WhoSpec) (names []string) {
 	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
 		for _, s := range sources {
-			baggage, body = baggage || s.Kind == policy.FromBaggage, body || s.Kind == policy.FromBody
-			if s.Kind == policy.FromHeader && !slices.Contains(headers, s.Arg) {
-				headers = append(headers, s.Arg)
+			if s.Kind == policy.FromHeader && !slices.Contains(names, s.Arg) {
+				names = append(names, s.Arg)
 			}
 		}
 	}
-	return headers, baggage, body
+	return names
 }
 
 // caller identifies the caller on all tiers that make a difference.
@@ -138,7 +137,9 @@ func (a *asker) read(s policy.Source) string {
 		return a.stream.identityHeader(s.Arg)
 	case policy.FromBody:
 		if a.member != nil {
-			return a.member(s.Arg)
+			name := a.member(s.Arg)
+			a.missed = a.missed || name == ""
+			return name
 		}
 	case policy.FromAPIKey:
 		return a.apiKey()

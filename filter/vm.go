@@ -162,9 +162,10 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 		p.providers[pr] = d
 		p.split(pr)
 	}
-	if p.identity, p.baggage, p.bodySays = namedBy(&compiled.Who); len(p.identity) > 32 {
+	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, brief.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
+	p.baggage, p.bodySays = usesBaggage(&compiled.Who), compiled.BodySays()
 	p.makePools()
 	return p, nil
 }

@@ -77,6 +77,10 @@ type envShare struct {
 	limit *Limit
 }
 
+// LongState is the filter state by which a request with a body that is longer than what is read of it gets a route that keeps no
+// more of it than that, to send it again.
+const LongState = "weir.long"
+
 // EndpointPrefix is the path under which weir answers itself.
 const EndpointPrefix = "/.weir"
 

@@ -81,6 +81,7 @@ func Resources(in Input) (*Set, error) {
 type translator struct {
 	Input
 	providers []*provider // the longest prefix first
+	parse     int64       // bytes of a body that the filter reads
 }
 
 // A provider is one whose upstream is known.
@@ -103,7 +104,8 @@ func newTranslator(in Input) (*translator, error) {
 		return nil, err
 	}
 	t := &translator{Input: in}
-	t.BodyCap = cmp.Or(t.BodyCap, compiled.Hold)
+	t.BodyCap = cmp.Or(t.BodyCap, compiled.MostHeld())
+	t.parse = compiled.Parse
 	t.CAFile = cmp.Or(t.CAFile, DefaultCAFile)
 	if t.Policy == nil {
 		if t.Policy, err = policy.Encode(in.Spec); err != nil {

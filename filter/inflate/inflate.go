@@ -57,8 +57,8 @@ type Body struct {
 }
 
 // Unpack undoes a content-encoding of a body of which a part is there, of total bytes. Of what comes out the first keep bytes are kept, and
-// countFactor times as much is counted, and where that is more, shown to each in pieces; what is longer counts in proportion to what went in. ok: something could be
-// read, and nothing is wrong with what was.
+// countFactor times as much is counted, and shown to each in pieces where that is more; what is longer counts in proportion to what
+// went in. ok: something could be read, and nothing is wrong with what was.
 func Unpack(encoding string, part []byte, total, keep int64, each func(piece []byte)) (b Body, ok bool) {
 	in := bytes.NewReader(part)
 	r, err := reader(encoding, in, bodyBlocks)
