@@ -99,10 +99,8 @@ site: site-tools ## the documentation as a site, into build/site; a link that le
 clean: ## remove what was built
 	rm -rf bin build $(EMBED)
 
-# The same source is the same filter, whatever git says: its hash is its name.
-# Without -s there are 150 KB of names for stack traces of traps; those of panics are Go's own.
 $(WASM): $(SOURCE) build/tables
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -ldflags=-s -buildmode=c-shared $(call tags,$(TAGS)) -o $@ ./filter/wasm
+	go run ./internal/wasmflow $(call tags,$(TAGS)) $@
 	$(if $(WASM_OPT),$(WASM_OPT) -Os --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int --enable-mutable-globals $@ -o $@)
 
 # Which vocabularies were built in; it changes only if they do.
@@ -123,7 +121,7 @@ site-tools:
 
 # A filter that traps on command, for tests only.
 build/weir-trap.wasm: $(SOURCE) build/tables
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared $(call tags,weirtrap $(TAGS)) -o $@ ./filter/wasm
+	go run ./internal/wasmflow $(call tags,weirtrap $(TAGS)) $@
 
 $(EMBED): $(WASM)
 	cp $< $@

@@ -25,8 +25,8 @@ var module = sync.OnceValues(func() (*filtertest.Module, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "weir.wasm")
-	build := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", file, "./wasm")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	build := exec.Command("go", "run", "./internal/wasmflow", file)
+	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}

@@ -46,7 +46,7 @@ providers:
 	if q.Learned == nil || !q.Learned.Found || q.Learned.Limit < limit || q.Learned.Limit > 3*limit {
 		t.Fatalf("after 20 minutes %+v, learned %+v", q, q.Learned)
 	}
-	if refused == 0 || refused > len(w.calls)/50 {
+	if refused == 0 || refused > len(w.calls)/30 {
 		t.Errorf("%d of %d calls were refused by the provider", refused, len(w.calls))
 	}
 	found := q.Learned.Limit

@@ -3,7 +3,7 @@
 //go:build wasip1
 
 // Command wasm is the filter as Envoy loads it: package filter behind the proxy-wasm ABI 0.2.0, of which it is as much as it
-// needs. What is not exported Envoy does not call. Build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared.
+// needs. What is not exported Envoy does not call. Build it with internal/wasmflow.
 package main
 
 import "github.com/weirproxy/weir/filter"

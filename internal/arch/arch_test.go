@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/pusher":       {"controlplane", "policyfile", "policy"},
 	"internal/release":      {},
 	"internal/site":         {},
+	"internal/wasmflow":     {},
 	"internal/tokensreport": {"policy", "internal/held"},
 	"e2e":                   {"envoy"},
 	"cmd":                   {"controlplane", "policyfile", "dialect", "envoy", "internal/mock", "policy", "filter"},

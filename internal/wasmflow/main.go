@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command wasmflow builds the filter: Go's compiler makes the WebAssembly, and this gives its functions the control flow that
+// WebAssembly has, blocks, loops and branches, in place of a jump through a table for each step. See RATIONALE.md, "Why is the filter's
+// control flow written anew?".
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+func main() {
+	tags := flag.String("tags", "", "build tags")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "Use, in the project's root: wasmflow [-tags TAGS] OUT") }
+	if flag.Parse(); flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := build(*tags, flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, "wasmflow:", err)
+		os.Exit(1)
+	}
+}
+
+// build makes a file of the filter. The same source gives the same bytes, whatever git says: its hash is its name. Names of functions
+// are needed here, and left out.
+func build(tags, out string) error {
+	f, err := os.CreateTemp("", "weir-*.wasm")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	f.Close()
+	compile := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-tags", tags, "-o", f.Name(), "./filter/wasm")
+	compile.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	compile.Stdout, compile.Stderr = os.Stdout, os.Stderr
+	if err := compile.Run(); err != nil {
+		return fmt.Errorf("go build: %w", err)
+	}
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err
+	}
+	m, err := read(b)
+	if err != nil {
+		return err
+	}
+	if err := m.restructure(); err != nil {
+		return err
+	}
+	return os.WriteFile(out, m.write(), 0o644)
+}
+
+// restructure writes each function anew that has a table of its own.
+func (m *module) restructure() error {
+	if _, ok := m.names["runtime.deferreturn"]; !ok || m.goType < 0 {
+		return fmt.Errorf("it has no names of functions, or is not Go's")
+	}
+	code := make([][]instruction, len(m.bodies))
+	for i, body := range m.bodies {
+		r := &reader{b: body}
+		for range r.unsigned() {
+			r.unsigned()
+			r.byte()
+		}
+		for r.more() {
+			code[i] = append(code[i], r.instruction())
+		}
+	}
+	addresses := m.returnAddresses(code)
+	for i, body := range m.bodies {
+		if int(m.types[i]) != m.goType {
+			continue
+		}
+		anew, lost, err := restructure(body, addresses[i])
+		if err == nil && lost {
+			err = fmt.Errorf("there is code to which nothing leads")
+		}
+		if err != nil {
+			return fmt.Errorf("function %d: %w", m.imports+i, err)
+		}
+		if anew != nil {
+			m.bodies[i] = anew
+		}
+	}
+	return nil
+}
+
+// restructure gives a function's body anew; nil: there is nothing to win. lost: there is code to which nothing leads, so that something is
+// not understood, unless the compiler has left something that nobody needs.
+func restructure(body []byte, addresses []uint32) (anew []byte, lost bool, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case malformed:
+			err = fmt.Errorf("%s", string(r))
+		default:
+			panic(r)
+		}
+	}()
+	f := parse(body)
+	if f == nil {
+		return nil, false, nil
+	}
+	start := f.resumes(addresses)
+	f.oneWay(f.reversePostorder(start))
+	if !f.analyse(start) {
+		return nil, false, fmt.Errorf("a loop with several ways in")
+	}
+	for _, n := range f.nodes {
+		lost = lost || n.position < 0 && (len(n.items) != 1 || n.items[0].op != opUnreachable)
+	}
+	return f.write(start), lost, nil
+}
