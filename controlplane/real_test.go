@@ -157,9 +157,9 @@ func (r *rig) requests(t *testing.T) {
 	}
 }
 
-// bodies are held by the stand-in until they are whole, as the filter does up to the parse cap, here 1 MiB.
+// bodies are held by the stand-in until they are whole, as the filter does up to body.hold, here 16 MiB.
 func (r *rig) bodies(t *testing.T) {
-	for size, want := range map[int]int{1<<20 + 1<<19: 200, 3 << 20: 413} {
+	for size, want := range map[int]int{16<<20 + 1<<19: 200, 18 << 20: 413} {
 		if resp, got := r.do("POST", "/tools/body", bytes.NewReader(make([]byte, size)), "x-standin", "hold"); resp.StatusCode != want {
 			t.Errorf("held %d: got %d %q, want %d", size, resp.StatusCode, got, want)
 		}
@@ -209,7 +209,7 @@ func (r *rig) streams(t *testing.T) {
 		"limits":   r.policy("77"),
 		"address":  strings.ReplaceAll(r.policy("78"), r.up.URL, elsewhere.URL),
 		"provider": gone,
-		"cap":      r.policy("79", "body: {parse: 2MiB}"),
+		"cap":      r.policy("79", "body: {hold: 32MiB}"),
 	} {
 		r.write(r.policy("1"))
 		r.applied(r.policy("1"))

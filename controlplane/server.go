@@ -172,7 +172,7 @@ func (s *Server) translate(r *policyfile.Result, n xds.Node) (*translate.Set, er
 		ca = s.config.CAFile
 	}
 	return translate.Resources(translate.Input{
-		Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse,
+		Spec: r.Spec, Policy: r.JSON, BodyCap: r.Policy.MostHeld(),
 		Listen: s.config.Listen, Wasm: n.Wasm, CAFile: ca, Upstream: s.config.Upstream,
 	})
 }

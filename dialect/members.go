@@ -18,6 +18,7 @@ type members struct {
 	values  [numMembers]string // raw; empty: not there
 	numbers [numNumbers]int64
 	body    string
+	text    string           // in which the members are: the body, or its outline
 	others  [maxOthers]other // members that say nothing about the cost: who asks, perhaps
 	n       int              // of them in the body, which may be more
 	whole   bool             // the body is an object up to its end
@@ -34,15 +35,19 @@ const (
 )
 
 // read finds the members; false if the body is no JSON object. Of part of a body the last member does not count, for it may be
-// cut off.
-func (m *members) read(body []byte, part bool) bool {
+// cut off; an outline of all of it says what counts in place of the part.
+func (m *members) read(body []byte, part bool, o *Outline) bool {
 	*m = members{}
 	for i := range m.numbers {
 		m.numbers[i] = -1
 	}
 	m.body = strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), byteOrderMark)
+	m.text = m.body
+	if o != nil {
+		m.text, part = unsafe.String(unsafe.SliceData(o.text), o.end), false
+	}
 	var last other
-	m.whole = jsonwalk.Members(m.body, func(key, value string) bool {
+	m.whole = jsonwalk.Members(m.text, func(key, value string) bool {
 		m.note(last)
 		last = other{key, value}
 		return true
@@ -156,7 +161,7 @@ func (r *Reader) Member(path string) string {
 // other is the last member with that key; the body is read again if it has more than are kept.
 func (m *members) other(key string) (value jsonwalk.Value) {
 	if m.n > maxOthers {
-		jsonwalk.Members(m.body, func(k, v string) bool {
+		jsonwalk.Members(m.text, func(k, v string) bool {
 			if jsonwalk.Unescape(k) == key {
 				value = jsonwalk.Value(v)
 			}

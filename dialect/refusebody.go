@@ -63,7 +63,7 @@ func message(r *Refusal) string {
 	case policy.BadPath:
 		s = who + "the path has a dot segment."
 	case policy.UnreadableBody:
-		s = who + "the body is no JSON object, or names two models with limits of their own, so that neither its model nor its tokens can be told."
+		s = who + "the body is no JSON object, or does not show which model's limits are its own, so that neither its model nor its tokens can be told."
 	default:
 		s = who + "it failed inside."
 	}

@@ -68,7 +68,7 @@ type Reader struct {
 // Open reads what stands at the top level of a body, which must not change until the next Open. Input is then an upper
 // bound, if How is Bound, or counted already. ok: the body is a JSON object.
 func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Family) (q Request, ok bool) {
-	if !r.open(api, body, false, family) {
+	if !r.open(api, body, false, nil, family) {
 		r.request = ByLength(int64(len(body)))
 		return r.request, false
 	}
@@ -86,9 +86,10 @@ func (r *Reader) Open(api API, body []byte, family func(model string) tokens.Fam
 }
 
 // OpenPart reads the beginning of a body of so many bytes: what it says at its top level, as far as it is there. The input
-// counts by the length, but for pictures and files.
-func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model string) tokens.Family) (q Request, ok bool) {
-	if !r.open(api, part, true, family) {
+// counts by the length, but for pictures and files. An outline of the body, if there is one, says what stands behind the part, too;
+// it must not change until the next Open either.
+func (r *Reader) OpenPart(api API, part []byte, o *Outline, length int64, family func(model string) tokens.Family) (q Request, ok bool) {
+	if !r.open(api, part, true, o, family) {
 		r.request = ByLength(length)
 		return r.request, false
 	}
@@ -96,10 +97,16 @@ func (r *Reader) OpenPart(api API, part []byte, length int64, family func(model 
 	return r.request, true
 }
 
-func (r *Reader) open(api API, body []byte, part bool, family func(model string) tokens.Family) (ok bool) {
+// OpenOutline reads what an outline says so far. Its input is none.
+func (r *Reader) OpenOutline(api API, o *Outline, family func(model string) tokens.Family) Request {
+	r.open(api, nil, true, o, family)
+	return r.request
+}
+
+func (r *Reader) open(api API, body []byte, part bool, o *Outline, family func(model string) tokens.Family) (ok bool) {
 	r.api, r.nesting, r.worked = api, 0, r.set.Work()
 	m := &r.members
-	ok = m.read(body, part)
+	ok = m.read(body, part, o)
 	r.request = Request{
 		Model:        m.model(),
 		Stream:       forms[api].streamed(m.values[kStream]),

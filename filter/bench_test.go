@@ -64,7 +64,7 @@ func (h *stillHost) Wall() int64                               { return h.now + 
 func (h *stillHost) RequestHeaders(to [][2]string) [][2]string { return append(to[:0], h.request...) }
 func (h *stillHost) SetRequestHeader(_, _ string)              {}
 func (h *stillHost) RemoveRequestHeader(string)                {}
-func (h *stillHost) RequestBody(size int) []byte               { return h.body[:size] }
+func (h *stillHost) RequestBody(from, size int) []byte         { return h.body[from : from+size] }
 func (h *stillHost) ResponseHeaders() [][2]string              { return h.answer }
 func (h *stillHost) ResponseHeader(string) string              { return h.answer[0][1] }
 func (h *stillHost) SetResponseHeader(_, _ string)             {}

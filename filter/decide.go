@@ -23,11 +23,13 @@ func (s *Stream) decideBody(complete bool) Action {
 		return s.decide(dialect.Request{}, nil)
 	}
 	size := max(s.length, s.bytes)
-	part := s.vm.host.RequestBody(int(min(s.bytes, s.plugin.policy.Parse)))
+	part := s.vm.host.RequestBody(0, int(min(s.bytes, s.plugin.policy.Parse)))
 	whole := complete && s.bytes <= s.plugin.policy.Parse
+	o := s.outline
 	if encoding := s.header("content-encoding"); inflate.Encoded(encoding) {
-		if body, ok := inflate.Unpack(encoding, part, size, s.plugin.policy.Parse); ok {
-			part, whole, size = body.Plain, whole && body.Whole, body.Length
+		packed := new(dialect.Outline)
+		if body, ok := inflate.Unpack(encoding, part, size, s.plugin.policy.Parse, packed.Feed); ok {
+			part, whole, size, o = body.Plain, whole && body.Whole, body.Length, packed
 			s.bytes = max(s.bytes, int64(len(part)))
 		}
 	}
@@ -36,10 +38,16 @@ func (s *Stream) decideBody(complete bool) Action {
 	if whole {
 		q, ok = r.Open(s.call.API, part, s.family)
 	} else {
-		q, ok = r.OpenPart(s.call.API, part, size, s.family)
+		q, ok = r.OpenPart(s.call.API, part, o, size, s.family)
 	}
 	if ok && s.call.Model == "" && !s.oneModel(&q) && s.plugin.policy.Mode != policy.Shadow {
 		return s.refuse(policy.UnreadableBody, "")
+	}
+	if ok && !whole && s.hidesModel(&q, o) {
+		return s.refuse(policy.UnreadableBody, hiddenModel)
+	}
+	if complete || q.Model == "" || !s.modelInBody() || s.plugin.policy.Mode == policy.Shadow {
+		s.outline = nil // nothing that comes makes a difference
 	}
 	if ok {
 		s.asks = whole && s.mayAsk(&q)
@@ -97,6 +105,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	caller := ask.caller()
 	s.heedPath(&q)
 	model, _ := s.provider.Models.Lookup(q.Model)
+	s.limited = model
 	s.noteCap(model, &q)
 	s.rating = p.Rating(q.Model)
 	if s.logs() {
@@ -266,6 +275,10 @@ func (s *Stream) send(q dialect.Request) Action {
 func (s *Stream) admit(as phase) Action {
 	s.phase = as
 	h := s.vm.host
+	if max(s.bytes, s.length) > s.plugin.policy.Parse {
+		h.SetProperty(policy.LongState, "1")
+		h.SetRequestHeader(":path", s.path) // Envoy chooses the route anew, by that
+	}
 	for i, name := range s.plugin.identity {
 		if s.identity&(1<<i) != 0 {
 			h.RemoveRequestHeader(name)

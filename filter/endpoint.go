@@ -72,7 +72,7 @@ func (s *Stream) readEndpoint() Action {
 	if s.bytes > maxAsked {
 		return s.problem(413, "body_too_large", "", "The body has more than 16 KiB.")
 	}
-	return s.reserveFanout(s.vm.host.RequestBody(int(s.bytes)))
+	return s.reserveFanout(s.vm.host.RequestBody(0, int(s.bytes)))
 }
 
 // problem refuses a request to an endpoint; field is what of its body is wrong.

@@ -20,8 +20,8 @@ type Host interface {
 	RequestHeaders(to [][2]string) [][2]string // in the memory of to, if that is large enough
 	SetRequestHeader(name, value string)
 	RemoveRequestHeader(name string)
-	RequestBody(size int) []byte // the first size bytes of what is buffered
-	SetRequestBody(body []byte)  // instead of what is buffered
+	RequestBody(from, size int) []byte // size bytes of what is buffered, or of the chunk that is passing
+	SetRequestBody(body []byte)        // instead of what is buffered
 
 	ResponseHeaders() [][2]string
 	ResponseHeader(name string) string // one of them, empty if it is not there

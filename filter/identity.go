@@ -20,6 +20,7 @@ type asker struct {
 	stream *Stream
 	member func(path string) string // of the body; nil if it was not read
 
+	missed  bool // the body was asked for a member that it has not
 	known   bool // whether trusted has been found out
 	trusted bool
 }
@@ -136,7 +137,9 @@ func (a *asker) read(s policy.Source) string {
 		return a.stream.identityHeader(s.Arg)
 	case policy.FromBody:
 		if a.member != nil {
-			return a.member(s.Arg)
+			name := a.member(s.Arg)
+			a.missed = a.missed || name == ""
+			return name
 		}
 	case policy.FromAPIKey:
 		return a.apiKey()

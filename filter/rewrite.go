@@ -34,7 +34,7 @@ func (s *Stream) rewrite() {
 	h := s.vm.host
 	body, changed := s.body, s.body != nil
 	if s.body = nil; !changed {
-		body = h.RequestBody(int(s.bytes))
+		body = h.RequestBody(0, int(s.bytes))
 	}
 	if s.asks {
 		if out := dialect.AskForUsage(body); out != nil {

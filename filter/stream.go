@@ -69,6 +69,11 @@ type Stream struct {
 
 	partial bool // its body was not complete when it was decided
 
+	outline *dialect.Outline // of a body that is longer than what is read of it; nil: nothing behind that makes a difference
+	walked  int64            // bytes of the body that are in it
+	told    bool             // what is read of the body says what decides
+	limited *policy.Model    // what the body's model is held to
+
 	verdict policy.Verdict  // where it went, if not where it was meant to
 	model   string          // its model there
 	moved   bool            // its path has changed
@@ -143,13 +148,16 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 	defer s.guardRequest("request_body", &a)
 	if s.phase != reading {
 		s.bytes += int64(size) // a chunk
+		if s.outline != nil && (s.phase == sent || s.phase == waiting) {
+			return s.follow(size)
+		}
 		return s.held()
 	}
 	s.bytes = int64(size) // all that is buffered
-	if end || s.bytes > s.plugin.policy.Parse {
-		return s.decideBody(end)
+	if long := s.bytes > s.plugin.policy.Parse; long && s.holds(end) || !long && !end {
+		return Pause
 	}
-	return Pause
+	return s.decideBody(end)
 }
 
 // RequestTrailers takes the end of a body that has trailers, which never says that it is complete.

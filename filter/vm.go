@@ -121,6 +121,7 @@ type Plugin struct {
 	yielding  int                             // classes from this one on let higher ones of other workers go first
 	identity  []string                        // header names that must not come twice and do not leave
 	baggage   bool                            // so does the baggage
+	bodySays  bool                            // bodies may say who asks
 	pools     map[*policy.Model]*pool
 	families  map[string]tokens.Family // of the models that were asked for of late
 }
@@ -164,7 +165,7 @@ func (v *VM) Configure(id uint32, config []byte) (p *Plugin, err error) {
 	if p.identity = identityHeaders(&compiled.Who); len(p.identity) > 32 {
 		return nil, brief.Errorf("%d identity headers, at most 32", len(p.identity))
 	}
-	p.baggage = usesBaggage(&compiled.Who)
+	p.baggage, p.bodySays = usesBaggage(&compiled.Who), compiled.BodySays()
 	p.makePools()
 	return p, nil
 }

@@ -16,6 +16,7 @@ const APIVersion = "weir/v1"
 // Defaults of a policy.
 const (
 	defaultParse  = 1 << 20
+	defaultHold   = 16 << 20
 	defaultOutput = 1024
 	defaultJitter = 100 * time.Millisecond
 	maxJitter     = 10 * time.Second
@@ -62,7 +63,7 @@ func (c *compiler) compile() *Policy {
 		Trust:    c.trust(),
 		Who:      c.who(),
 		Secret:   cmp.Or(s.Secret, defaultSecret),
-		Parse:    c.parse(),
+		Parse:    c.size("body.parse", "write 1MiB", s.Body.Parse, defaultParse, 1<<10, 64<<20),
 		Output:   c.output(),
 		Learned:  c.oneOf("output.reserve", s.Output.Reserve, "declared", "declared", "learned") == "learned",
 		Cap:      c.oneOf("output.cap", s.Output.Cap, "none", "none", "default") == "default",
@@ -71,6 +72,7 @@ func (c *compiler) compile() *Policy {
 		Explain:  s.Explain.Header,
 		Log:      c.log(),
 	}
+	p.Hold = c.size("body.hold", "write 16MiB; it is at least body.parse", s.Body.Hold, max(defaultHold, p.Parse), p.Parse, 256<<20)
 	p.Hasher = hasherOf(p.Secret)
 	p.Fleet = c.fleet()
 	c.limits(p)
@@ -96,13 +98,12 @@ func hasherOf(secret string) Hasher {
 	return Hasher{a, Hasher{a, 3}.sum([]byte(secret))}
 }
 
-func (c *compiler) parse() int64 {
-	n := c.spec.Body.Parse
+func (c *compiler) size(path, hint string, n *Size, otherwise, least, most int64) int64 {
 	if n == nil {
-		return defaultParse
+		return otherwise
 	}
-	if *n < 1<<10 || *n > 64<<20 {
-		c.add("body.parse", "write 1MiB", "%d bytes are not between 1KiB and 64MiB", int64(*n))
+	if int64(*n) < least || int64(*n) > most {
+		c.add(path, hint, "%d bytes are not between %d and %d", int64(*n), least, most)
 	}
 	return int64(*n)
 }

@@ -45,6 +45,7 @@ func (c *compiler) providers(p *Policy) {
 		pr.Adapt, pr.Attempts = c.adapt(Join(path, "adapt"), s.Adapt), s.Attempts || s.Upstream != ""
 		pr.Rest = &Model{Pattern: "*", Limit: NewLimit(Enforce, 0), key: p.Hasher.Key(TierProvider, name, "*")}
 		c.models(p, pr, Join(path, "models"), s.Models)
+		pr.PerModel = !pr.Models.Uniform() || !p.prices.Uniform() || !p.weights.Uniform()
 		for _, m := range s.Models {
 			if m != nil && m.Probe && s.Adapt.Off {
 				c.add(Join(path, "adapt"), "leave it out", "without its answers nothing can be found")

@@ -39,6 +39,11 @@ func (p *Patterns[V]) Lookup(name string) (v V, ok bool) {
 	return p.values[at], true
 }
 
+// Uniform says whether all names have the same value, or none has one.
+func (p *Patterns[V]) Uniform() bool {
+	return p.index.uniform()
+}
+
 // patterns is the part of Patterns that is the same for all types of values, which the filter has in it once.
 type patterns struct {
 	exact map[string]int
@@ -48,6 +53,14 @@ type patterns struct {
 type glob struct {
 	pattern string
 	at      int // of its value
+}
+
+// uniform says whether there is no pattern, or one that matches everything.
+//
+//go:noinline
+func (p *patterns) uniform() bool {
+	n := len(p.exact) + len(p.globs)
+	return n == 0 || n == 1 && p.lookup("\x00") >= 0
 }
 
 // add gives the place of a pattern's value: where it is already, or else next.

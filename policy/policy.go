@@ -14,6 +14,7 @@ type Policy struct {
 	Secret    string // of the keyed hash of credentials
 	Hasher    Hasher
 	Parse     int64 // bytes of a body that are read
+	Hold      int64 // bytes of a body that are held where what decides is not among those
 	Output    int64 // tokens that are reserved for undeclared output
 	Learned   bool  // output.reserve: learned
 	Cap       bool  // output.cap: default
@@ -53,6 +54,7 @@ type Provider struct {
 	Dialect   string
 	Unmetered Patterns[bool]
 	Models    Patterns[*Model]
+	PerModel  bool // limits or prices are not the same for all models
 	AddUsage  bool // streams that do not say their usage are asked to
 	Adapt     AdaptSpec
 	Attempts  bool   // weir's filter counts Envoy's attempts in its cluster
@@ -74,6 +76,10 @@ type envShare struct {
 	key   Key
 	limit *Limit
 }
+
+// LongState is the filter state by which a request with a body that is longer than what is read of it gets a route that keeps no
+// more of it than that, to send it again.
+const LongState = "weir.long"
 
 // EndpointPrefix is the path under which weir answers itself.
 const EndpointPrefix = "/.weir"

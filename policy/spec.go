@@ -176,6 +176,7 @@ type WeightSpec struct {
 // BodySpec bounds what of a body is read.
 type BodySpec struct {
 	Parse *Size `json:"parse,omitempty"`
+	Hold  *Size `json:"hold,omitempty"`
 }
 
 // SettleSpec says what happens to a reservation when nobody knows what the call has used.

@@ -112,7 +112,7 @@ func (s *WeightSpec) fields() []field {
 }
 
 func (s *BodySpec) fields() []field {
-	return []field{{"parse", maybe(&s.Parse)}}
+	return []field{{"parse", maybe(&s.Parse)}, {"hold", maybe(&s.Hold)}}
 }
 
 func (s *SettleSpec) fields() []field {

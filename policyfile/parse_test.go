@@ -40,7 +40,7 @@ limits:
   environment:
     off: {share: 20%, rpm: 5}
 endpoints:	True
-body: {parse: 1MiB}
+body: {parse: 1MiB, hold: 2MiB}
 fleet: {jitter: 0s}
 families: {
   "gpt-*": o200k,   # a comment
@@ -68,7 +68,7 @@ degrade:
 				"off": {Share: policy.Whole / 5, LimitSpec: policy.LimitSpec{RPM: ptr(policy.Count(5))}},
 			},
 		},
-		Body: policy.BodySpec{Parse: ptr(policy.Size(1 << 20))}, Fleet: policy.FleetSpec{Jitter: ptr(policy.Duration(0))},
+		Body: policy.BodySpec{Parse: ptr(policy.Size(1 << 20)), Hold: ptr(policy.Size(2 << 20))}, Fleet: policy.FleetSpec{Jitter: ptr(policy.Duration(0))},
 		Families: map[string]string{"gpt-*": "o200k", "claude-x": "claude"}, Degrade: map[string]*policy.DegradeSpec{"a": {Model: "b"}, "c": {Model: "d"}},
 	}
 	if !reflect.DeepEqual(got, want) {

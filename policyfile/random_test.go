@@ -129,6 +129,13 @@ func randomSpec(t *rapid.T) *policy.Spec {
 	if s.Body.Parse != nil {
 		*s.Body.Parse = policy.Size(rapid.Int64Range(1<<10, 64<<20).Draw(t, "parse"))
 	}
+	if s.Body.Hold != nil {
+		least := int64(1 << 20)
+		if s.Body.Parse != nil {
+			least = int64(*s.Body.Parse)
+		}
+		*s.Body.Hold = policy.Size(rapid.Int64Range(least, 256<<20).Draw(t, "hold"))
+	}
 	for _, n := range []*policy.Count{&s.Slots.Tenant, &s.Slots.User, &s.Slots.Tree, &s.Slots.Tool} {
 		if *n != 0 {
 			*n = policy.Count(rapid.Int64Range(policy.MinSlots, 1<<20).Draw(t, "slots"))

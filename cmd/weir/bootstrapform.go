@@ -38,7 +38,7 @@ func (c *bootstrapCmd) print(r *policyfile.Result, a envoy.Access) ([]byte, erro
 		})
 	}
 	in := translate.FragmentInput{
-		Input: translate.Input{Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: c.Listen, Wasm: c.Wasm},
+		Input: translate.Input{Spec: r.Spec, Policy: r.JSON, BodyCap: r.Policy.MostHeld(), Listen: c.Listen, Wasm: c.Wasm},
 		XDS:   c.XDS, Control: c.Control, NodeID: c.Node, Admin: c.Admin, Access: a, Static: c.Static,
 	}
 	mesh := translate.MeshInput{FragmentInput: in, Namespace: c.Namespace, Image: c.Image, Sidecar: c.Sidecar}

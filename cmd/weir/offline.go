@@ -166,8 +166,9 @@ func (h offlineHost) SetRequestHeader(name, value string) {
 func (h offlineHost) RemoveRequestHeader(name string) {
 	h.now.sent = slices.DeleteFunc(h.now.sent, func(kv [2]string) bool { return kv[0] == name })
 }
-func (h offlineHost) RequestBody(size int) []byte {
-	return slices.Clone(h.now.buffer[:min(size, len(h.now.buffer))])
+func (h offlineHost) RequestBody(from, size int) []byte {
+	from = min(from, len(h.now.buffer))
+	return slices.Clone(h.now.buffer[from:min(from+size, len(h.now.buffer))])
 }
 func (h offlineHost) SetRequestBody(b []byte) { h.now.buffer = slices.Clone(b) }
 

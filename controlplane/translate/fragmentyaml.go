@@ -41,7 +41,7 @@ func (p *Pieces) YAML() ([]byte, error) {
 	}{
 		{p.aboutFilters(), &hcmv3.HttpConnectionManager{HttpFilters: p.filters()}},
 		{"Into the connection manager. What is not here has good defaults.", p.settings()},
-		{"Into the route configuration. request_body_buffer_limit has to stay above what the filter reads of a body.",
+		{"Into the route configuration. request_body_buffer_limit has to stay above body.hold.",
 			&routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{p.Host}}},
 		{"Into static_resources: " + p.aboutClusters() + ".",
 			&bootstrapv3.Bootstrap{StaticResources: &bootstrapv3.Bootstrap_StaticResources{Clusters: p.allClusters()}}},

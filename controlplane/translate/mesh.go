@@ -57,7 +57,7 @@ func mesh(in MeshInput, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &meshData{MeshInput: in, Port: MeshPort, HiddenDots: hiddenDots, pieces: p, parseCap: t.ParseCap}
+	m := &meshData{MeshInput: in, Port: MeshPort, HiddenDots: hiddenDots, pieces: p, bodyCap: t.BodyCap}
 	m.Namespace, m.Image = cmp.Or(in.Namespace, "weir-system"), cmp.Or(in.Image, "weir")
 	if err := m.add(t.providers); err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ type meshData struct {
 	Routes     []meshRoute
 	Hosts      []*meshHost
 
-	pieces   *Pieces
-	parseCap int64
+	pieces  *Pieces
+	bodyCap int64
 }
 
 // A meshRoute is a provider.
@@ -181,7 +181,7 @@ func (m *meshData) Bootstrap() *bootstrapv3.Bootstrap {
 }
 
 // BufferLimit is how much Envoy may hold of a body.
-func (m *meshData) BufferLimit() int64 { return m.parseCap + bodyMargin }
+func (m *meshData) BufferLimit() int64 { return m.bodyCap + bodyMargin }
 
 // WasmDir is the folder of the filter in the proxy.
 func (m *meshData) WasmDir() string { return path.Dir(m.Wasm) }

@@ -9,11 +9,14 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weirproxy/weir/policy"
 )
 
-// bodyMargin is what Envoy may hold of a body beyond what the filter reads. At the limit itself Envoy answers 413, before
+// bodyMargin is what Envoy may hold of a body beyond what the filter has it hold. At the limit itself Envoy answers 413, before
 // the filter knows that the body goes beyond its cap.
 const bodyMargin = 1 << 20
 
@@ -32,7 +35,7 @@ func (t *translator) virtualHost() *routev3.VirtualHost {
 	v := &routev3.VirtualHost{
 		Name:                   RouteName,
 		Domains:                []string{"*"},
-		RequestBodyBufferLimit: wrapperspb.UInt64(uint64(t.ParseCap) + bodyMargin),
+		RequestBodyBufferLimit: wrapperspb.UInt64(uint64(t.BodyCap) + bodyMargin),
 		RequestHeadersToRemove: slices.Clone(ours),
 		Routes: []*routev3.Route{
 			answer(&routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{
@@ -41,11 +44,29 @@ func (t *translator) virtualHost() *routev3.VirtualHost {
 		},
 	}
 	for _, p := range t.providers {
-		v.Routes = append(v.Routes, p.routes()...)
+		v.Routes = append(v.Routes, t.long(p, p.routes())...)
 	}
 	// The filter has answered such requests, and named the prefixes, before they come here.
 	v.Routes = append(v.Routes, answer(prefix("/"), 404, "weir: no provider has this prefix"))
 	return v
+}
+
+// long puts before each route of a provider that may be asked again one for bodies that are longer than what is read of them. What
+// Envoy may hold of a request is also what it keeps of it to send it again. The filter says which are long once it has decided: then
+// Envoy chooses the route anew, and holds no more than it did already, but keeps less.
+func (t *translator) long(p *provider, routes []*routev3.Route) (all []*routev3.Route) {
+	for _, r := range routes {
+		if p.counted && t.BodyCap > t.parse {
+			l := proto.Clone(r).(*routev3.Route)
+			l.Match.FilterState = []*matcherv3.FilterStateMatcher{{Key: "wasm." + policy.LongState, Matcher: &matcherv3.FilterStateMatcher_StringMatch{
+				StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "1"}},
+			}}}
+			l.RequestBodyBufferLimit = wrapperspb.UInt64(uint64(t.parse) + bodyMargin)
+			all = append(all, l)
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // routes are those of its requests, after those of its websockets if they go elsewhere.

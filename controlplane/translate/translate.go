@@ -39,7 +39,7 @@ const DefaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
 type Input struct {
 	Spec     *policy.Spec
 	Policy   []byte // what the filter gets; default: Spec as JSON
-	ParseCap int64  // bytes of a body that the filter reads; default: the policy's
+	BodyCap  int64  // bytes of a body that the filter has Envoy hold; default: the policy's
 	Listen   string // host:port where Envoy takes requests
 	Wasm     string // path of the filter on the node
 	CAFile   string // path of the trusted certificates on the node; default DefaultCAFile
@@ -81,6 +81,7 @@ func Resources(in Input) (*Set, error) {
 type translator struct {
 	Input
 	providers []*provider // the longest prefix first
+	parse     int64       // bytes of a body that the filter reads
 }
 
 // A provider is one whose upstream is known.
@@ -103,7 +104,8 @@ func newTranslator(in Input) (*translator, error) {
 		return nil, err
 	}
 	t := &translator{Input: in}
-	t.ParseCap = cmp.Or(t.ParseCap, compiled.Parse)
+	t.BodyCap = cmp.Or(t.BodyCap, compiled.MostHeld())
+	t.parse = compiled.Parse
 	t.CAFile = cmp.Or(t.CAFile, DefaultCAFile)
 	if t.Policy == nil {
 		if t.Policy, err = policy.Encode(in.Spec); err != nil {

@@ -34,10 +34,10 @@ func TestVersionsAreOfTheContent(t *testing.T) {
 		change func(*Input)
 		types  string
 	}{
-		"limits":    {func(in *Input) { in.Spec.Mode = policy.Shadow }, "filter"},
-		"parse cap": {func(in *Input) { in.ParseCap = 4 << 20 }, "route"},
-		"filter":    {func(in *Input) { in.Wasm = "/weir-ffffffff.wasm" }, "filter cluster"},
-		"upstream":  {func(in *Input) { in.Upstream = "127.0.0.1:1" }, "cluster route"},
+		"limits":   {func(in *Input) { in.Spec.Mode = policy.Shadow }, "filter"},
+		"body cap": {func(in *Input) { in.BodyCap = 4 << 20 }, "route"},
+		"filter":   {func(in *Input) { in.Wasm = "/weir-ffffffff.wasm" }, "filter cluster"},
+		"upstream": {func(in *Input) { in.Upstream = "127.0.0.1:1" }, "cluster route"},
 	} {
 		in := input()
 		c.change(&in)

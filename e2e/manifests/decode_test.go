@@ -153,7 +153,7 @@ func policyFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	err := os.WriteFile(path, []byte(`apiVersion: weir/v1
-body: {parse: 3MiB}
+body: {hold: 3MiB}
 providers:
   openai: {upstream: https://api.openai.com, models: {"*": {rpm: 500, tpm: 60_000, window: continuous}}}
   openai_eu: {dialect: openai, upstream: "https://api.openai.com:8443/eu", prefix: /eu, models: {"*": {tpm: 60_000}}}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/weirproxy/weir/filter"
 )
 
 // A Request is what a caller sends.
@@ -44,6 +46,8 @@ type Exchange struct {
 	callbacks  callbacks
 	attempt    attemptCallbacks
 	buffer     []byte
+	passing    []byte // the piece of the body that the filter sees, where that is not all of the buffer
+	heldBack   bool   // it has let no more come than fits, and sees each piece alone
 	chunk      []byte // of the answer
 	answer     [][2]string
 	holding    bool // headers are held
@@ -113,7 +117,26 @@ func (x *Exchange) SendBody(chunk []byte, end bool) {
 	}
 	x.buffer = append(x.buffer, chunk...)
 	x.Buffered = max(x.Buffered, len(x.buffer))
-	x.run(func() { x.pass(x.callbacks.requestBody(len(x.buffer), end) || x.worker.stop) })
+	seen := x.buffer
+	if x.heldBack {
+		seen, x.passing = chunk, chunk
+	}
+	x.run(func() {
+		a := x.callbacks.requestBody(len(seen), end)
+		x.heldBack = a == filter.HoldBack
+		x.pass(a != filter.Continue || x.worker.stop)
+	})
+	x.passing = nil
+}
+
+// readBody is what the filter reads of the body.
+func (x *Exchange) readBody(from, size int) []byte {
+	b := x.buffer
+	if x.passing != nil {
+		b = x.passing
+	}
+	from = min(from, len(b))
+	return b[from:min(from+size, len(b))]
 }
 
 // pass lets what is buffered leave, unless the filter paused.

@@ -64,8 +64,8 @@ type nativeStream struct{ s *filter.Stream }
 func (c nativeStream) requestHeaders(_ int, end bool) bool {
 	return c.s.RequestHeaders(end) != filter.Continue
 }
-func (c nativeStream) requestBody(size int, end bool) bool {
-	return c.s.RequestBody(size, end) != filter.Continue
+func (c nativeStream) requestBody(size int, end bool) filter.Action {
+	return c.s.RequestBody(size, end)
 }
 func (c nativeStream) requestTrailers(int) bool { return c.s.RequestTrailers() != filter.Continue }
 func (c nativeStream) responseHeaders(_ int, end bool) bool {
@@ -102,9 +102,9 @@ func (h nativeHost) RequestHeaders(to [][2]string) [][2]string {
 func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
 func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeRequest(name) }
 
-func (h nativeHost) RequestBody(size int) []byte {
+func (h nativeHost) RequestBody(from, size int) []byte {
 	h.w.process.check("request_body")
-	return h.w.lend(h.w.current.buffer[:min(size, len(h.w.current.buffer))])
+	return h.w.lend(h.w.current.readBody(from, size))
 }
 
 func (h nativeHost) SetRequestBody(b []byte) { h.w.current.buffer = slices.Clone(b) }

@@ -13,6 +13,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/weirproxy/weir/filter"
 )
 
 // A Module is the compiled filter.
@@ -159,7 +161,7 @@ type wasmAttempt struct{ s wasmStream }
 
 func (a wasmAttempt) requestHeaders(n int) bool { return a.s.requestHeaders(n, false) }
 func (a wasmAttempt) requestBody(n int, end bool) bool {
-	return a.s.requestBody(n, end)
+	return a.s.requestBody(n, end) != filter.Continue
 }
 func (a wasmAttempt) responseHeaders(n int) bool { return a.s.responseHeaders(n, false) }
 func (a wasmAttempt) done()                      { a.s.v.call("proxy_on_delete", a.s.id) }
@@ -190,8 +192,8 @@ func (s wasmStream) requestHeaders(n int, end bool) bool {
 	return s.v.call("proxy_on_request_headers", s.id, uint64(n), flag(end)) != 0
 }
 
-func (s wasmStream) requestBody(size int, end bool) bool {
-	return s.v.call("proxy_on_request_body", s.id, uint64(size), flag(end)) != 0
+func (s wasmStream) requestBody(size int, end bool) filter.Action {
+	return filter.Action(s.v.call("proxy_on_request_body", s.id, uint64(size), flag(end)))
 }
 
 func (s wasmStream) requestTrailers(n int) bool {

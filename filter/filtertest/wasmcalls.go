@@ -4,6 +4,7 @@ package filtertest
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (m *Module) bufferBytes(_ context.Context, mod api.Module, which, start, mo
 	var b []byte
 	switch which {
 	case bufferRequestBody:
-		b = g.w.current.buffer
+		b = g.w.current.readBody(0, math.MaxInt32)
 	case bufferResponseBody:
 		b = g.w.current.chunk
 	case bufferPostBody:

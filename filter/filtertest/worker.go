@@ -2,6 +2,8 @@
 
 package filtertest
 
+import "github.com/weirproxy/weir/filter"
+
 // A Worker is one of Envoy's threads, with a VM of its own.
 type Worker struct {
 	Dead bool // its VM has trapped: it ticks no more
@@ -77,10 +79,10 @@ type vm interface {
 	close()
 }
 
-// callbacks are those of one stream; each says whether it pauses.
+// callbacks are those of one stream; each says whether it pauses, and that with a body, how.
 type callbacks interface {
 	requestHeaders(n int, end bool) bool
-	requestBody(size int, end bool) bool
+	requestBody(size int, end bool) filter.Action
 	requestTrailers(n int) bool
 	responseHeaders(n int, end bool) bool
 	responseBody(size int, end bool) bool

@@ -57,9 +57,9 @@ type Body struct {
 }
 
 // Unpack undoes a content-encoding of a body of which a part is there, of total bytes. Of what comes out the first keep bytes are kept, and
-// countFactor times as much is counted; what is longer counts in proportion to what went in. ok: something could be read, and
-// nothing is wrong with what was.
-func Unpack(encoding string, part []byte, total, keep int64) (b Body, ok bool) {
+// countFactor times as much is counted, and shown to each in pieces where that is more; what is longer counts in proportion to what
+// went in. ok: something could be read, and nothing is wrong with what was.
+func Unpack(encoding string, part []byte, total, keep int64, each func(piece []byte)) (b Body, ok bool) {
 	in := bytes.NewReader(part)
 	r, err := reader(encoding, in, bodyBlocks)
 	if err != nil {
@@ -67,9 +67,12 @@ func Unpack(encoding string, part []byte, total, keep int64) (b Body, ok bool) {
 	}
 	b.Plain, err = head(r, keep)
 	b.Length = int64(len(b.Plain))
+	if err == nil || int64(len(part)) < total {
+		each(b.Plain)
+	}
 	if err == nil {
 		var n int64
-		n, err = skip(r, (countFactor-1)*keep)
+		n, err = skip(r, (countFactor-1)*keep, each)
 		b.Length += n
 	}
 	switch {
@@ -151,11 +154,12 @@ func head(r io.Reader, most int64) (b []byte, err error) {
 }
 
 // skip reads up to most bytes and says how many there were.
-func skip(r io.Reader, most int64) (n int64, err error) {
+func skip(r io.Reader, most int64, each func(piece []byte)) (n int64, err error) {
 	var scratch [16 << 10]byte
 	for err == nil && n < most {
 		var k int
 		k, err = r.Read(scratch[:])
+		each(scratch[:k])
 		n += int64(k)
 	}
 	return n, err

@@ -55,6 +55,8 @@ func pack(encoding string, plain []byte) []byte {
 
 const keep = 10_000
 
+func unseen([]byte) {}
+
 func TestUnpack(t *testing.T) {
 	var text []byte // 900 kB
 	for i := range uint32(20_000) {
@@ -63,7 +65,7 @@ func TestUnpack(t *testing.T) {
 	for encoding := range encoders {
 		for _, n := range []int{1, 500, keep - 1, keep, keep + 1, 2 * keep, countFactor*keep - 1, len(text)} {
 			packed := pack(encoding, text[:n])
-			b, ok := Unpack(encoding, packed, int64(len(packed)), keep)
+			b, ok := Unpack(encoding, packed, int64(len(packed)), keep, unseen)
 			if !ok || !bytes.Equal(b.Plain, text[:min(n, keep)]) || b.Whole != (n <= keep) {
 				t.Fatalf("%s, %d bytes: ok %v, %d kept, whole %v", encoding, n, ok, len(b.Plain), b.Whole)
 			}
@@ -75,17 +77,17 @@ func TestUnpack(t *testing.T) {
 			continue // a part of it is not known to be one
 		}
 		packed := pack(encoding, text)
-		b, ok := Unpack(encoding, packed[:len(packed)/2], int64(len(packed)), keep)
+		b, ok := Unpack(encoding, packed[:len(packed)/2], int64(len(packed)), keep, unseen)
 		if !ok || b.Whole || !bytes.Equal(b.Plain, text[:len(b.Plain)]) {
 			t.Errorf("%s, a part: ok %v, %d kept, whole %v", encoding, ok, len(b.Plain), b.Whole)
 		}
-		if _, ok := Unpack(encoding, packed[:len(packed)/2], int64(len(packed)/2), 10_000_000); ok {
+		if _, ok := Unpack(encoding, packed[:len(packed)/2], int64(len(packed)/2), 10_000_000, unseen); ok {
 			t.Errorf("%s: what is cut off is all right", encoding)
 		}
 	}
 	for _, bad := range []string{"", "x", "\x1f\x8b", "{}", "\x28\xb5\x2f\xfd\xff"} {
 		for _, encoding := range []string{"gzip", "deflate", "zstd", "br", "compress", "gzip, gzip, gzip", ""} {
-			if b, ok := Unpack(encoding, []byte(bad), int64(len(bad)), keep); ok {
+			if b, ok := Unpack(encoding, []byte(bad), int64(len(bad)), keep, unseen); ok {
 				t.Errorf("%q as %s is %q", bad, encoding, b.Plain)
 			}
 		}
@@ -97,7 +99,7 @@ func TestBomb(t *testing.T) {
 	zeros := make([]byte, 50<<20)
 	for _, encoding := range []string{"gzip", "deflate", "br", "zstd"} {
 		packed := pack(encoding, zeros)
-		b, ok := Unpack(encoding, packed, int64(len(packed)), keep)
+		b, ok := Unpack(encoding, packed, int64(len(packed)), keep, unseen)
 		if !ok || b.Whole || len(b.Plain) != keep || b.Length < 100*keep && encoding != "zstd" && encoding != "br" {
 			t.Errorf("%s: ok %v, whole %v, %d kept, %d long", encoding, ok, b.Whole, len(b.Plain), b.Length)
 		}
@@ -117,16 +119,16 @@ func TestGzipHeaders(t *testing.T) {
 		_ = w.Close()
 	}
 	packed := b.Bytes()
-	body, ok := Unpack("gzip", packed, int64(len(packed)), keep)
+	body, ok := Unpack("gzip", packed, int64(len(packed)), keep, unseen)
 	if !ok || !body.Whole || string(body.Plain) != "hello hello hello " {
 		t.Errorf("%v, %+v", ok, body)
 	}
 	for n := range len(packed) {
-		if body, ok := Unpack("gzip", packed[:n], int64(len(packed)), keep); ok && body.Whole {
+		if body, ok := Unpack("gzip", packed[:n], int64(len(packed)), keep, unseen); ok && body.Whole {
 			t.Errorf("%d of %d bytes are all", n, len(packed))
 		}
 	}
-	if _, ok := Unpack("gzip", append(packed, "rubbish"...), int64(len(packed)+7), keep); ok {
+	if _, ok := Unpack("gzip", append(packed, "rubbish"...), int64(len(packed)+7), keep, unseen); ok {
 		t.Error("rubbish behind it is all right")
 	}
 }
@@ -163,7 +165,7 @@ func FuzzUnpack(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, encoding string, part []byte, more int64) {
 		total := int64(len(part)) + max(more, 0)%1000
-		b, ok := Unpack(encoding, part, total, keep)
+		b, ok := Unpack(encoding, part, total, keep, unseen)
 		if len(b.Plain) > keep || b.Length < int64(len(b.Plain)) || ok && len(b.Plain) == 0 || b.Whole && b.Length != int64(len(b.Plain)) {
 			t.Fatalf("%d kept, %d long, ok %v", len(b.Plain), b.Length, ok)
 		}

@@ -21,12 +21,12 @@ const (
 func getBufferBytes(which, start, most int32, data, size unsafe.Pointer) uint32
 
 // buffer reads a body that is buffered, or the chunk that is passing.
-func buffer(which int32, size int) []byte {
+func buffer(which int32, from, size int) []byte {
 	if size == 0 {
 		return nil
 	}
 	lending = true
-	status := getBufferBytes(which, 0, int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	status := getBufferBytes(which, int32(from), int32(size), unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
 	if lending = false; status != 0 {
 		return nil
 	}
@@ -49,10 +49,10 @@ func setBuffer(which int32, b []byte) {
 	setBufferBytes(which, 0, math.MaxInt32, unsafe.Pointer(unsafe.SliceData(b)), int32(len(b)))
 }
 
-func (host) RequestBody(size int) []byte { return buffer(requestBody, size) }
+func (host) RequestBody(from, size int) []byte { return buffer(requestBody, from, size) }
 
 func (host) SetRequestBody(body []byte) { setBuffer(requestBody, body) }
 
-func (host) ResponseBody(size int) []byte { return buffer(responseBody, size) }
+func (host) ResponseBody(size int) []byte { return buffer(responseBody, 0, size) }
 
 func (host) SetResponseBody(chunk []byte) { setBuffer(responseBody, chunk) }

@@ -49,7 +49,7 @@ func answered(token uint32, size int32) {
 	}
 	delete(calls, token)
 	status, _ := strconv.Atoi(header(httpCallResponseHeaders, ":status"))
-	c.answer(status, buffer(httpCallResponseBody, int(size)))
+	c.answer(status, buffer(httpCallResponseBody, 0, int(size)))
 }
 
 // dropCalls forgets those of a plugin that goes.

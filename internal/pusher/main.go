@@ -44,7 +44,7 @@ func main() {
 	p := &pusher{keys: map[string]*key{}, xds: xds.New(xds.Options{})}
 	p.xds.Update(func(n xds.Node) (*translate.Set, error) {
 		return translate.Resources(translate.Input{
-			Spec: r.Spec, Policy: r.JSON, ParseCap: r.Policy.Parse, Listen: *listen, Wasm: n.Wasm, CAFile: cmp.Or(n.CAFile, translate.DefaultCAFile),
+			Spec: r.Spec, Policy: r.JSON, BodyCap: r.Policy.MostHeld(), Listen: *listen, Wasm: n.Wasm, CAFile: cmp.Or(n.CAFile, translate.DefaultCAFile),
 		})
 	})
 	m := http.NewServeMux()
