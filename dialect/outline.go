@@ -4,7 +4,6 @@ package dialect
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/weirproxy/weir/policy/jsonwalk"
 )
@@ -39,13 +38,13 @@ const (
 
 const (
 	maxShort   = 16 << 10 // bytes of a member that is kept
-	maxOutline = 64 << 10 // of all of them
+	maxOutline = 64 << 10 // of all of them; those that decide have another maxShort
 )
 
 // Over says that nothing which comes makes a difference: the object has ended, or is none.
 func (o *Outline) Over() bool { return o.state == outlineOver }
 
-// Lost says that a member may be missing which names the model: one that is too long, or there are too many.
+// Lost says that a member is missing which decides: one that is too long, or there are too many of them.
 func (o *Outline) Lost() bool { return o.lost }
 
 // Models is how many members there are so far that name a model.
@@ -189,20 +188,23 @@ func (o *Outline) keep(b []byte) {
 	}
 }
 
-// isModel says whether the member that is being read names the model.
+// member is what the member that is being read says.
 //
 //go:noinline
-func (o *Outline) isModel() bool {
-	return strings.EqualFold(jsonwalk.Unescape(string(o.text[o.end+1:o.value-2])), "model")
+func (o *Outline) member() member {
+	return memberOf(folded(jsonwalk.Unescape(string(o.text[o.end+1 : o.value-2]))))
 }
 
+// endMember keeps the member, or not. What is short may be much in an honest body, too: then only what decides is kept.
 func (o *Outline) endMember() {
-	model := o.isModel()
-	if o.long || len(o.text) >= maxOutline {
-		o.lost = o.lost || model || !o.long
+	is, size := o.member(), len(o.text)
+	switch decides := is < numNumbers || is >= kOptions && is < numMembers; {
+	case o.long && is != kModel && is >= numNumbers, size >= maxOutline && !decides:
 		o.text = o.text[:o.end]
-	} else {
-		if model {
+	case o.long, size >= maxOutline+maxShort:
+		o.lost, o.text = true, o.text[:o.end]
+	default:
+		if is == kModel {
 			o.models++
 		}
 		o.text = append(o.text, ',')

@@ -125,14 +125,16 @@ func TestOutlineIsBounded(t *testing.T) {
 		{`{"model":"` + long + `"}`, "", true},
 		{`{"model":"m","m\u006FDEL":"` + long + `"}`, "m", true},
 		{`{"model":"m","` + long + `":1}`, "m", true},
-		{"{" + strings.Repeat(`"x":1,`, maxOutline/5) + `"model":"m"}`, "", true},
+		{"{" + strings.Repeat(`"x":1,`, maxOutline/5) + `"model":"m"}`, "m", false},
+		{"{" + strings.Repeat(`"n":1,`, maxOutline/4) + `"model":"m"}`, "", true},
+		{`{"model":"m","n":"` + long + `"}`, "m", true},
 		{`{"model":"m"} {"model":"n"}`, "m", false}, {`["model",{"model":"m"}]`, "", false}, {`{"model":,"model":"m"}`, "", false}, {`{"a":1]"model":"m"}`, "", false},
 		{byteOrderMark + `{"model":"m"}`, "m", false},
 	} {
 		o := outlined([]byte(row.body), 3, 1, 7)
 		var r Reader
 		q := r.OpenOutline(Chat, o, anyFamily)
-		if q.Model != row.model || o.Lost() != row.lost || len(o.text) > maxOutline+maxShort || cap(o.text) > 2*(maxOutline+maxShort) {
+		if q.Model != row.model || o.Lost() != row.lost || len(o.text) > maxOutline+2*maxShort || cap(o.text) > 2*(maxOutline+2*maxShort) {
 			t.Errorf("%.60s: model %q, lost %v, %d bytes kept", row.body, q.Model, o.Lost(), len(o.text))
 		}
 	}
@@ -158,7 +160,7 @@ func FuzzOutline(f *testing.F) {
 		if whole.Feed([]byte(s)); string(o.text) != string(whole.text) || o.end != whole.end || o.lost != whole.lost || o.models != whole.models {
 			t.Fatalf("%q in pieces: %q, as a whole: %q", s, o.text, whole.text)
 		}
-		if !json.Valid([]byte(s)) || o.lost {
+		if !json.Valid([]byte(s)) || o.lost || len(s) > maxOutline {
 			return
 		}
 		var want, got [][2]string

@@ -109,7 +109,7 @@ func (s *Stream) Done() {
 	s.dropTicket()
 	s.settle(false)
 	s.writeLog()
-	s.answer, s.packed = dialect.Answer{}, nil // and what they hold
+	s.answer, s.packed, s.outline = dialect.Answer{}, nil, nil // and what they hold
 	if v := s.vm; len(v.free) < maxFree && s.phase != done {
 		s.phase = done
 		v.free = append(v.free, s)

@@ -10,3 +10,13 @@ func (v *VM) Held() (inFlight, waiting, places, tickets int) {
 	}
 	return int(v.InFlight()), waiting + len(v.waiters), int(v.room.held.entries + v.room.held.bytes), len(v.tickets)
 }
+
+// Outlines is how many streams that are over still have what they kept of their body.
+func (v *VM) Outlines() (n int) {
+	for _, s := range v.free {
+		if s.outline != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -69,10 +69,14 @@ const hiddenModel = "What is read of so long a body names no model, and limits d
 
 // follow takes a piece of a body that goes on coming after it was decided. One that then names a model with other limits is cut off,
 // if it is not answered already. The provider has not got all of it, so that it costs no tokens.
-func (s *Stream) follow(size int) Action {
-	models := s.outline.Models()
+func (s *Stream) follow(size int, end bool) Action {
+	o := s.outline
+	models := o.Models()
 	s.walk(0, int64(size))
-	if s.outline.Models() == models && !s.outline.Lost() || s.status != 0 || s.holdsStill() {
+	if end || o.Over() {
+		s.outline = nil // the answer may take long
+	}
+	if o.Models() == models && !s.loses(o) || s.status != 0 || s.holdsStill(o) {
 		return s.held()
 	}
 	s.abandon()
@@ -80,13 +84,22 @@ func (s *Stream) follow(size int) Action {
 	s.status = 400
 	s.settle(false)
 	s.vm.ledger.Settle(s.vm.host.Now(), &s.reservation, policy.Cost{}) // what it held while it waited
+	if o.Lost() {
+		return s.refuse(policy.UnreadableBody, longModel)
+	}
 	return s.refuse(policy.UnreadableBody, "The body names two models with different limits.")
 }
 
+// longModel is for who writes more into what decides than is kept of it.
+const longModel = "What the body says of its model and of numbers is too long to be read."
+
+// loses says whether it matters that something which decides may be missing.
+func (s *Stream) loses(o *dialect.Outline) bool { return o.Lost() && !s.passesUnread() }
+
 // holdsStill says whether a body may name all the models that it does by now, and be held to what it was.
-func (s *Stream) holdsStill() bool {
-	q := s.vm.reader.OpenOutline(s.call.API, s.outline, s.family)
-	if s.outline.Lost() || !s.oneModel(&q) {
+func (s *Stream) holdsStill(o *dialect.Outline) bool {
+	q := s.vm.reader.OpenOutline(s.call.API, o, s.family)
+	if s.loses(o) || !s.oneModel(&q) {
 		return false
 	}
 	m, _ := s.provider.Models.Lookup(q.Model)

@@ -92,9 +92,9 @@ func TestTwoModelsInALongBody(t *testing.T) {
 		refusedFor(t, w, long(`{`+messages(40_000)+`,"model":"m0","model":"m1"}`, 1000, true), "unreadable_body")
 		refusedFor(t, w, long(`{`+messages(40_000)+`,"model":"m0","x":1,"MODEL":"free"}`, 1000, true), "unreadable_body")
 		passes(t, w, long(`{`+messages(40_000)+`,"model":"m0","model":"m0"}`, 1000, true))
-		for i, end := range []string{`"model":"m1"`, `"Model":"m1"`, `"model":"` + strings.Repeat("m", 20_000) + `"`, strings.Repeat(`"x":"`+strings.Repeat("y", 1000)+`",`, 80) + `"y":1`} {
+		for i, end := range []string{`"model":"m1"`, `"Model":"m1"`, `"model":"` + strings.Repeat("m", 20_000) + `"`, strings.Repeat(`"n":1,`, 16_000) + `"y":1`} {
 			x := refusedFor(t, w, long(`{"model":"free",`+messages(100_000)+`,`+end+`}`, 1000, i%2 == 0), "unreadable_body")
-			if !x.Sent || x.Reply.Status != 400 || !strings.Contains(x.Reply.Body, "two models") {
+			if !x.Sent || x.Reply.Status != 400 || strings.Contains(x.Reply.Body, "two models") != (i < 2) {
 				t.Errorf("%.40s: sent %v, %+v", end, x.Sent, x.Reply)
 			}
 			x.Close()
@@ -250,5 +250,90 @@ func TestCompressedModelBehindTheMessages(t *testing.T) {
 		lies := long(`{"model":"free",`+messages(100_000)+`,"model":"m2"}`, 1000, true)
 		lies.Headers = append(lies.Headers, [2]string{"content-encoding", "gzip"})
 		refusedFor(t, w, lies, "unreadable_body")
+	})
+}
+
+// What an honest body says beside its model may be much, without any of it being long: it neither refuses the body nor cuts it off.
+func TestManyShortMembersOfALongBody(t *testing.T) {
+	many := strings.Repeat(`"x":"`+strings.Repeat("y", 1000)+`",`, 80)
+	both(t, 1, holding(`"64KiB"`, `"256KiB"`), func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		passes(t, w, long(`{"model":"free",`+many+messages(100_000)+`}`, 1000, true))
+		passes(t, w, long(`{`+many+messages(40_000)+`,"model":"m0"}`, 1000, true))
+		refusedFor(t, w, long(`{`+many+messages(40_000)+`,"model":"m0"}`, 1000, true), "limit_exceeded")
+		refusedFor(t, w, long(`{`+many+messages(40_000)+`,"model":"m1","model":"m2"}`, 1000, true), "unreadable_body")
+		if x := refusedFor(t, w, long(`{"model":"free",`+messages(100_000)+`,`+many+`"model":"m1"}`, 1000, true), "unreadable_body"); !x.Sent {
+			t.Error("it has not left before")
+		}
+	})
+}
+
+// Where a body passes from which nothing can be told, one of which something is missed is not cut off after it has left either.
+func TestUnreadMembersWithOnErrorAllow(t *testing.T) {
+	both(t, 1, holding(`"trust"`, `"on_error":"allow","trust"`), func(t *testing.T, p *filtertest.Process) {
+		lost := `,"` + strings.Repeat("k", 20_000) + `":1`
+		passes(t, p.Worker(0), long(`{"model":"free"`+lost+`,`+messages(100_000)+`}`, 1000, false))
+		passes(t, p.Worker(0), long(`{"model":"free",`+messages(100_000)+lost+`}`, 1000, false))
+	})
+}
+
+// What a stream keeps of its body goes with it: workers keep streams for another use, and an answer may take long.
+func TestOutlinesAreDropped(t *testing.T) {
+	many := strings.Repeat(`"x":"`+strings.Repeat("y", 1000)+`",`, 60)
+	both(t, 1, holding(`"64KiB"`, `"256KiB"`, `"in_flight":"100"`, `"in_flight":"1000"`), func(t *testing.T, p *filtertest.Process) {
+		w := p.Worker(0)
+		for i, body := range []string{`{` + many + messages(10_000), `{"model":"free",` + many + messages(10_000)} {
+			x := w.Start(long("", 1, false)) // leaves while it is held, or in the middle of its body
+			for _, piece := range pieces([]byte(body), 1000) {
+				x.SendBody(piece, false)
+			}
+			if v := w.VM(); v != nil && x.Sent != (i == 1) {
+				t.Errorf("%d: sent %v", i, x.Sent)
+			}
+			if x.Close(); w.VM() != nil && w.VM().Outlines() != 0 {
+				t.Errorf("%d: its outline is kept", i)
+			}
+		}
+		before := w.Memory()
+		for range 400 {
+			if x := w.Open(long(`{"model":"other",`+many+messages(10_000)+`}`, 8000, false)); !x.Sent {
+				t.Fatalf("%+v", x.Reply)
+			}
+			if p.Clock += 60e9; w.Memory()-before > 16<<20 {
+				t.Fatalf("400 answers that are awaited take %d MiB", (w.Memory()-before)>>20)
+			}
+		}
+	})
+}
+
+// An attempt of Envoy's that waits for the control plane holds back nothing of the body that is still on its way: it would never go
+// on, for what is resumed is the attempt.
+func TestAttemptWaitsWhileTheBodyComes(t *testing.T) {
+	edits := strings.NewReplacer(`"trust"`, `"body":{"parse":"4KiB","hold":"64KiB"},"trust"`)
+	both(t, 1, edits.Replace(centralPolicy), func(t *testing.T, p *filtertest.Process) {
+		if err := p.CountAttempts(); err != nil {
+			t.Fatal(err)
+		}
+		newControlPlane(p)
+		body := `{"model":"gpt-4o-mini","max_tokens":5,` + messages(20_000) + `}`
+		all := pieces([]byte(body), 5000)
+		r := withUser("a", "u", "plain", 1000)
+		r.Body, r.Chunks = nil, all
+		x := p.Worker(0).Start(r)
+		x.SendBody(all[0], false)
+		p.Sleep(2 * aTick)
+		if !x.Sent || !x.Attempt() || !x.Fails(503) {
+			t.Fatalf("the first attempt: sent %v, %+v, %v", x.Sent, x.Reply, x.AnswerHeaders())
+		}
+		if x.Attempt() {
+			t.Fatal("the second left before anybody was asked")
+		}
+		for i, piece := range all[1:] {
+			x.SendBody(piece, i == len(all)-2)
+		}
+		if string(x.Body) != body {
+			t.Errorf("%d of %d bytes have come to where Envoy holds them for the attempt: %+v", len(x.Body), len(body), x.Reply)
+		}
+		p.Sleep(2 * aTick)
 	})
 }

@@ -149,7 +149,7 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 	if s.phase != reading {
 		s.bytes += int64(size) // a chunk
 		if s.outline != nil && (s.phase == sent || s.phase == waiting) {
-			return s.follow(size)
+			return s.follow(size, end)
 		}
 		return s.held()
 	}
@@ -164,6 +164,7 @@ func (s *Stream) RequestBody(size int, end bool) (a Action) {
 func (s *Stream) RequestTrailers() (a Action) {
 	defer s.guardRequest("request_trailers", &a)
 	if s.phase != reading {
+		s.outline = nil // nothing more comes
 		return min(s.held(), Pause)
 	}
 	return min(s.decideBody(true), Pause)
@@ -173,6 +174,8 @@ func (s *Stream) RequestTrailers() (a Action) {
 // it waits than Envoy buffers anyway.
 func (s *Stream) held() Action {
 	switch {
+	case s.phase == waiting && s.take != nil && s.take.w.attempt != nil: // that waits, and Envoy holds what comes for it
+		return Continue
 	case s.phase == waiting && (s.partial || s.take != nil && !s.call.API.Metered()):
 		return HoldBack
 	case s.phase == refused, s.phase == waiting:
