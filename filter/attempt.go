@@ -177,7 +177,10 @@ func (s *Stream) again(attempt *Attempt) (a Action) {
 	}
 	if len(w.path.Central) > 0 {
 		w.attempt = attempt
-		return min(s.proceed(now, &w), Pause)
+		if a = min(s.proceed(now, &w), Pause); s.phase == waiting {
+			a = Pause // the attempt; the rest of the body goes on to where Envoy holds it for that
+		}
+		return a
 	}
 	s.phase = sent
 	s.vm.countRetry()

@@ -325,9 +325,11 @@ func TestAttemptWaitsWhileTheBodyComes(t *testing.T) {
 		if !x.Sent || !x.Attempt() || !x.Fails(503) {
 			t.Fatalf("the first attempt: sent %v, %+v, %v", x.Sent, x.Reply, x.AnswerHeaders())
 		}
-		if x.Attempt() {
+		first := x.Body
+		if x.Body = nil; x.Attempt() { // as of a body that Envoy keeps nothing of
 			t.Fatal("the second left before anybody was asked")
 		}
+		x.Body = first
 		for i, piece := range all[1:] {
 			x.SendBody(piece, i == len(all)-2)
 		}

@@ -52,7 +52,7 @@ var faults = []fault{
 	{"a refund of what has refilled before a share grew", "policy/lease.go", "min(before, lack)", "max(before, lack)", "TestLateRefundMintsNothing"},
 	{"an answer in the callback of another stream", "filter/turn.go", "if v.turning != nil && v.turning != s {", "if false {", "TestNobodyIsAnsweredInAnothersCallback"},
 	{"a long body that is decided without its model", "filter/hold.go", "if s.modelInBody() && q.Model == \"\" {", "if s.modelInBody() && q.Model == \"x\" {", "TestModelBehindTheMessages"},
-	{"a second model in a body that has left", "filter/hold.go", "s.outline.Models() == models && ", "models >= 0 && ", "TestTwoModelsInALongBody"},
+	{"a second model in a body that has left", "filter/hold.go", "o.Models() == models && ", "models >= 0 && ", "TestTwoModelsInALongBody"},
 	{"no model in a body that is not read to its end", "filter/hold.go", "return s.modelInBody() && (q.Model", "return false && (q.Model", "TestHoldIsBounded"},
 	{"a backslash at the end of a piece of a body", "dialect/outline.go", "(n == len(b) && o.odd)", "false", "TestOutlineSaysWhatTheBodySays"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
