@@ -3,6 +3,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -27,6 +28,12 @@ func (w *rewriter) open(body []byte) bool {
 	w.body = unsafe.String(unsafe.SliceData(body), len(body))
 	w.start = len(w.body) - len(strings.TrimPrefix(w.body, byteOrderMark))
 	return jsonwalk.Members(w.body[w.start:], func(string, string) bool { return true })
+}
+
+// isOneOf says whether a key is one of these names to any parser: see folded.
+func isOneOf(key string, names []string) bool {
+	key = jsonwalk.Unescape(key)
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
 }
 
 // place is where a part of the body begins.

@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -91,7 +92,20 @@ func TestSetPathModel(t *testing.T) {
 }
 
 // Whatever the body, all of it stays but the model's name; who reads it again finds the new one.
+// names says whether any member names a model, and each that does this one, if one is given.
+func names(m map[string]any, model any) (any bool) {
+	for key, value := range m {
+		if isOneOf(key, modelNames) {
+			if any = true; model != nil && value != model {
+				return false
+			}
+		}
+	}
+	return any
+}
+
 func FuzzSetModel(f *testing.F) {
+	f.Add([]byte(`{"model":"a","Model":"b"}`), "c") // of which Go's parsers take the last
 	f.Add([]byte(`{"model":"a","m":{"model":1},"mode\u006c":[1,{"model":2}]}`), "b")
 	f.Add([]byte("\ufeff \r\n{\"a\":\"\\\\\",\"model\":{\"model\":\"x\"}}x"), `"`)
 	f.Fuzz(func(t *testing.T, body []byte, model string) {
@@ -105,17 +119,18 @@ func FuzzSetModel(f *testing.F) {
 		if json.Unmarshal([]byte(quoted(model)), &name) != nil {
 			t.Fatal(quoted(model))
 		}
-		if _, ok := before["model"]; !ok {
+		if !names(before, nil) {
 			if got != nil {
 				t.Fatalf("%s became %s", body, got)
 			}
 			return
 		}
-		if json.Unmarshal([]byte(strings.TrimPrefix(string(got), byteOrderMark)), &after) != nil || after["model"] != name {
+		if json.Unmarshal([]byte(strings.TrimPrefix(string(got), byteOrderMark)), &after) != nil || !names(after, name) {
 			t.Fatalf("%s became %s", body, got)
 		}
-		delete(before, "model")
-		delete(after, "model")
+		for _, m := range []map[string]any{before, after} {
+			maps.DeleteFunc(m, func(key string, _ any) bool { return isOneOf(key, modelNames) })
+		}
 		if !reflect.DeepEqual(before, after) {
 			t.Fatalf("%s became %s", body, got)
 		}
@@ -137,6 +152,8 @@ func FuzzSetCap(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"max_tokens":90,"max_completion_tokens":null}`), int64(100))
 	f.Add(uint8(0), []byte(`{"max_tokens":null,"max_tokens":null}`), int64(100))
 	f.Add(uint8(5), []byte(`{"generationConfig":{"a":1},"generation_config":{"max_output_tokens":7}}`), int64(1))
+	f.Add(uint8(0), []byte(`{"mAx_tokens":900}`), int64(100)) // parsers of Go's take that
+	f.Add(uint8(7), []byte(`{"Options":{"NUM_PREDICT":900}}`), int64(100))
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte, most int64) {
 		kinds := []struct {
 			d Dialect
@@ -176,21 +193,20 @@ func FuzzSetCap(f *testing.F) {
 
 // strip takes out what may have changed.
 func strip(m map[string]any, c outputCap) {
-	for _, in := range c.in {
-		if inner, ok := m[in].(map[string]any); ok {
-			for _, name := range c.names {
-				delete(inner, name)
+	for key, value := range m {
+		inner, ok := value.(map[string]any)
+		switch {
+		case c.in == nil && isOneOf(key, c.names), isOneOf(key, c.in) && value == nil:
+			delete(m, key)
+		case isOneOf(key, c.in) && ok:
+			for name := range inner {
+				if isOneOf(name, c.names) {
+					delete(inner, name)
+				}
 			}
 			if len(inner) == 0 {
-				delete(m, in)
+				delete(m, key)
 			}
-		} else if m[in] == nil {
-			delete(m, in)
-		}
-	}
-	if c.in == nil {
-		for _, name := range c.names {
-			delete(m, name)
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package dialect
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/weirproxy/weir/policy/jsonwalk"
@@ -67,7 +66,7 @@ func (w *rewriter) cap(c outputCap, most int64) {
 	} else {
 		inner := ""
 		jsonwalk.Members(object, func(key, value string) bool {
-			if slices.Contains(c.in, jsonwalk.Unescape(key)) {
+			if isOneOf(key, c.in) {
 				inner, declared = value, w.lower(value, c, most) // the last one counts
 			}
 			return true
@@ -96,7 +95,7 @@ func (w *rewriter) lower(object string, c outputCap, most int64) (declared bool)
 	null := "" // the last one counts
 	jsonwalk.Members(object, func(key, value string) bool {
 		switch {
-		case !slices.Contains(c.names, jsonwalk.Unescape(key)):
+		case !isOneOf(key, c.names):
 		case value == "null":
 			null = value
 		default:

@@ -18,7 +18,7 @@ func SetModel(body []byte, model string) []byte {
 		return nil
 	}
 	jsonwalk.Members(w.body[w.start:], func(key, value string) bool {
-		if jsonwalk.Unescape(key) == "model" {
+		if isOneOf(key, modelNames) {
 			w.replace(value, quoted(model))
 		}
 		return true
@@ -28,6 +28,8 @@ func SetModel(body []byte, model string) []byte {
 	}
 	return w.bytes()
 }
+
+var modelNames = []string{"model"}
 
 // quoted writes a name as JSON; names have no control characters.
 func quoted(name string) string {
