@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,81 +32,6 @@ limits:
   tree: {default: {calls: 40, tokens: 100_000, ttl: 1h}}
 fleet: {lease: 5s}
 `
-
-// A gap is a way to a server that can be closed: connections stay, and nothing passes.
-type gap struct {
-	addr   string
-	closed atomic.Bool
-}
-
-func startGap(t *testing.T, to string) *gap {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	g := &gap{addr: l.Addr().String()}
-	go func() {
-		for {
-			a, err := l.Accept()
-			if err != nil {
-				return
-			}
-			b, err := net.Dial("tcp", to)
-			if err != nil {
-				a.Close()
-				continue
-			}
-			go g.pass(a, b)
-			go g.pass(b, a)
-		}
-	}()
-	return g
-}
-
-func (g *gap) pass(from, to net.Conn) {
-	defer from.Close()
-	defer to.Close()
-	b := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(b)
-		for n > 0 && g.closed.Load() { // what has been sent arrives late
-			time.Sleep(20 * time.Millisecond)
-		}
-		if n > 0 {
-			if _, err := to.Write(b[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// startRedis starts a Redis of the test's own.
-func startRedis(t *testing.T) (addr string, p *os.Process) {
-	t.Helper()
-	addr = freePort(t)
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	eventually(t, 10*time.Second, func() (bool, string) {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			return false, err.Error()
-		}
-		return c.Close() == nil, ""
-	})
-	return addr, cmd.Process
-}
 
 // A meshRun is four Envoys, two control planes, a Redis and callers whose demand moves.
 type meshRun struct {

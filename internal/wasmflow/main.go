@@ -56,26 +56,15 @@ func build(tags, out string) error {
 
 // restructure writes each function anew that has a table of its own.
 func (m *module) restructure() error {
-	if _, ok := m.names["runtime.deferreturn"]; !ok || m.goType < 0 {
+	r, ok := m.runtime()
+	if !ok || m.goType < 0 {
 		return fmt.Errorf("it has no names of functions, or is not Go's")
 	}
-	code := make([][]instruction, len(m.bodies))
-	for i, body := range m.bodies {
-		r := &reader{b: body}
-		for range r.unsigned() {
-			r.unsigned()
-			r.byte()
-		}
-		for r.more() {
-			code[i] = append(code[i], r.instruction())
-		}
-	}
-	addresses := m.returnAddresses(code)
 	for i, body := range m.bodies {
 		if int(m.types[i]) != m.goType {
 			continue
 		}
-		anew, lost, err := restructure(body, addresses[i])
+		anew, lost, err := restructure(body, r)
 		if err == nil && lost {
 			err = fmt.Errorf("there is code to which nothing leads")
 		}
@@ -90,8 +79,8 @@ func (m *module) restructure() error {
 }
 
 // restructure gives a function's body anew; nil: there is nothing to win. lost: there is code to which nothing leads, so that something is
-// not understood, unless the compiler has left something that nobody needs.
-func restructure(body []byte, addresses []uint32) (anew []byte, lost bool, err error) {
+// not understood. A jump alone the compiler does leave where nobody needs it.
+func restructure(body []byte, rt runtime) (anew []byte, lost bool, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -101,17 +90,17 @@ func restructure(body []byte, addresses []uint32) (anew []byte, lost bool, err e
 			panic(r)
 		}
 	}()
-	f := parse(body)
+	f := parse(body, rt)
 	if f == nil {
 		return nil, false, nil
 	}
-	start := f.resumes(addresses)
+	start := f.resumes()
 	f.oneWay(f.reversePostorder(start))
 	if !f.analyse(start) {
 		return nil, false, fmt.Errorf("a loop with several ways in")
 	}
 	for _, n := range f.nodes {
-		lost = lost || n.position < 0 && (len(n.items) != 1 || n.items[0].op != opUnreachable)
+		lost = lost || n.position < 0 && n.does()
 	}
 	return f.write(start), lost, nil
 }

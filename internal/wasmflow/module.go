@@ -2,10 +2,7 @@
 
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // A module is what matters here of one.
 type module struct {
@@ -118,53 +115,4 @@ func (m *module) write() []byte {
 		b = append(appendUnsigned(append(b, s.id), uint32(len(s.body))), s.body...)
 	}
 	return b
-}
-
-// returnAddresses gives, for each function, the pcs that are stored in it before calls, as addresses to return to: it may be resumed
-// there. A recovered panic resumes one before a call of deferreturn.
-func (m *module) returnAddresses(code [][]instruction) [][]uint32 {
-	deferReturn := int64(m.names["runtime.deferreturn"])
-	all := make([][]uint32, len(code))
-	base := addressBase(code)
-	for f, ins := range code {
-		for i := range ins {
-			pc, ok := returnAddress(ins[i:], f+base)
-			if !ok {
-				continue
-			}
-			all[f] = append(all[f], pc)
-			if call := slices.IndexFunc(ins[i:], isCall); call > 0 && ins[i+call].op == opCall && ins[i+call].arg == deferReturn {
-				all[f] = append(all[f], pc-1)
-			}
-		}
-	}
-	return all
-}
-
-func isCall(in instruction) bool { return in.op == opCall || in.op == opCallIndirect }
-
-// returnAddress says whether an address of a function is stored: 16 bits of pc, and the function's number above.
-func returnAddress(ins []instruction, function int) (pc uint32, ok bool) {
-	return uint32(ins[0].arg & 0xffff), isStored(ins) && ins[0].arg>>16 == int64(function)
-}
-
-func isStored(ins []instruction) bool {
-	return len(ins) > 1 && ins[0].op == opI64Const && ins[1].op == opI64Store
-}
-
-// addressBase is from which number on functions count in addresses: that by which most constants that are stored are such of the
-// function that stores them.
-func addressBase(code [][]instruction) (best int) {
-	votes := map[int]int{}
-	for f, ins := range code {
-		for i := range ins {
-			if n := ins[i].arg >> 16; isStored(ins[i:]) && n > 0 && n < 1<<24 {
-				base := int(n) - f
-				if votes[base]++; votes[base] > votes[best] {
-					best = base
-				}
-			}
-		}
-	}
-	return best
 }

@@ -25,6 +25,7 @@ type function struct {
 	unwind bool   // it has the block for that
 	nodes  []*node
 	table  []uint32 // segments by pc
+	pcs    []uint32 // where it may be resumed
 }
 
 // A node is a segment, or a choice that was made for it.
@@ -56,7 +57,7 @@ type choice struct {
 }
 
 // parse takes a body apart. It gives nil for one without a loop, which has nothing to win.
-func parse(body []byte) *function {
+func parse(body []byte, rt runtime) *function {
 	r := &reader{b: body}
 	f := &function{groups: r.unsigned(), local: 1}
 	from := r.at
@@ -65,7 +66,7 @@ func parse(body []byte) *function {
 		r.byte()
 	}
 	f.locals = body[from:r.at]
-	p := &parser{function: f}
+	p := &parser{function: f, runtime: rt}
 	for from = r.at; r.more(); {
 		p.code = append(p.code, r.instruction())
 	}
@@ -79,11 +80,13 @@ func parse(body []byte) *function {
 	for i := range p.blocks {
 		p.segment(i)
 	}
+	p.closes()
 	return f
 }
 
 type parser struct {
 	*function
+	runtime
 	code   []instruction
 	at     int
 	blocks int // as many as segments
@@ -119,6 +122,19 @@ func (p *parser) segment(i int) {
 	}
 	if p.at++; !s.dead {
 		s.node.falls(i+1, p.blocks)
+	}
+	p.returns(i)
+}
+
+// closes reads what comes after the last segment.
+func (p *parser) closes() {
+	want := []byte{opUnreachable, opEnd}
+	if p.unwind {
+		want = []byte{opUnreachable, opEnd, opI32Const, opEnd}
+	}
+	rest := p.code[p.at:]
+	if !slices.EqualFunc(rest, want, func(in instruction, op byte) bool { return in.op == op }) || p.unwind && rest[2].arg != 1 {
+		panic(malformed("another end than Go's compiler writes"))
 	}
 }
 
@@ -221,15 +237,7 @@ func (n *node) leads(to func(int)) {
 	}
 }
 
-// resumes makes a function one that can be gone on with at these pcs.
-func (f *function) resumes(pcs []uint32) (start int) {
-	slices.Sort(pcs)
-	entry := &node{entry: true, items: []item{{exit: 0}}}
-	for _, pc := range slices.Compact(pcs) {
-		if pc > 0 { // 0 begins
-			entry.choices = append(entry.choices, choice{pc, int(f.table[pc])})
-		}
-	}
-	f.nodes = append(f.nodes, entry)
-	return len(f.nodes) - 1
+// does says whether a node is more than where it goes on.
+func (n *node) does() bool {
+	return len(n.items) != 1 || n.items[0].exit < 0 && n.items[0].op != opUnreachable
 }
