@@ -148,14 +148,15 @@ func validate(t *testing.T, config any, merged string) {
 	}
 }
 
-// policyFile is a policy with what makes a difference to manifests: two providers, paths, ports, and one without TLS.
+// policyFile is a policy with what makes a difference to manifests: providers, paths, ports, one without TLS, and limits that depend on
+// what a body says, so that bodies are held.
 func policyFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	err := os.WriteFile(path, []byte(`apiVersion: weir/v1
 body: {hold: 3MiB}
 providers:
-  openai: {upstream: https://api.openai.com, models: {"*": {rpm: 500, tpm: 60_000, window: continuous}}}
+  openai: {upstream: https://api.openai.com, models: {"gpt-4o*": {rpm: 500, tpm: 60_000, window: continuous}, "*": {tpm: 60_000}}}
   openai_eu: {dialect: openai, upstream: "https://api.openai.com:8443/eu", prefix: /eu, models: {"*": {tpm: 60_000}}}
   ollama: {upstream: "http://ollama.example:11434", dialect: ollama, prefix: /, models: {"*": {tpm: 60_000}}}
 limits:
