@@ -19,28 +19,37 @@ type gap struct {
 
 func startGap(t *testing.T, to string) *gap {
 	t.Helper()
+	g := new(gap)
+	g.addr = between(t, to, func(a, b net.Conn) {
+		go g.pass(a, b)
+		go g.pass(b, a)
+	})
+	return g
+}
+
+// between listens until the test ends, and joins each caller to a connection of its own to a server.
+func between(t *testing.T, to string, join func(caller, server net.Conn)) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	g := &gap{addr: l.Addr().String()}
 	go func() {
 		for {
-			a, err := l.Accept()
+			caller, err := l.Accept()
 			if err != nil {
 				return
 			}
-			b, err := net.Dial("tcp", to)
+			server, err := net.Dial("tcp", to)
 			if err != nil {
-				a.Close()
+				caller.Close()
 				continue
 			}
-			go g.pass(a, b)
-			go g.pass(b, a)
+			join(caller, server)
 		}
 	}()
-	return g
+	return l.Addr().String()
 }
 
 func (g *gap) pass(from, to net.Conn) {

@@ -33,26 +33,8 @@ type attempt struct {
 
 func startTap(t *testing.T, to string) *tap {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	p := &tap{addr: l.Addr().String()}
-	go func() {
-		for {
-			caller, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", to)
-			if err != nil {
-				caller.Close()
-				continue
-			}
-			p.join(caller.(*net.TCPConn), server.(*net.TCPConn))
-		}
-	}()
+	p := new(tap)
+	p.addr = between(t, to, func(caller, server net.Conn) { p.join(caller.(*net.TCPConn), server.(*net.TCPConn)) })
 	return p
 }
 

@@ -64,6 +64,14 @@ func (s *Stream) hidesModel(q *dialect.Request, o *dialect.Outline) bool {
 	return s.modelInBody() && (q.Model == "" || o != nil && o.Lost()) && !s.passesUnread()
 }
 
+// hiding says why a body does not tell its model.
+func hiding(o *dialect.Outline) string {
+	if o != nil && o.Lost() {
+		return longModel
+	}
+	return hiddenModel
+}
+
 // hiddenModel tells the caller what to do about it.
 const hiddenModel = "What is read of so long a body names no model, and limits depend on it: write the model before the messages, or have body.hold raised."
 
