@@ -24,11 +24,12 @@ type soakCall struct {
 	decision          string
 	from              time.Time
 	took              time.Duration
-	hung, left        bool // no answer within the patience; gone on purpose
-	whole             bool // the answer was read to its end
-	read              int  // bytes of its body
-	provokes          bool // the provider is told to fail, so 5xx is its
-	honest            bool // the usage in the answer is what was used
+	hung, left        bool  // no answer within the patience; gone on purpose
+	whole             bool  // the answer was read to its end
+	sent              int64 // bytes of the request's body
+	read              int   // bytes of the answer's
+	provokes          bool  // the provider is told to fail, so 5xx is its
+	honest            bool  // the usage in the answer is what was used
 	problem           string
 	reservation       string
 }
@@ -91,6 +92,7 @@ func (s *soak) make(client *http.Client, p *plan) {
 		timer := time.AfterFunc(p.leave, cancel)
 		defer timer.Stop()
 	}
+	p.sent = int64(len(p.body))
 	var body io.Reader = bytes.NewReader(p.body)
 	if p.trickle {
 		body = pieces{p}

@@ -145,8 +145,8 @@ func (s *Stream) charge(complete bool) (actual policy.Cost) {
 		References: s.request.References, Pending: s.answer.Pending(),
 	}
 	c, source := o.Charge(actual, s.plugin.policy.Keep)
-	if source == policy.FromUsage && o.Ending == policy.Complete {
-		s.learn(u)
+	if o.Ending == policy.Complete {
+		s.heedUsage(u, source)
 	}
 	s.vm.countEnding(o.Ending, source)
 	s.logged.ending, s.logged.source = o.Ending, source

@@ -130,7 +130,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 	}
 	s.prepareHint(now, &ask, &path, &q)
 	if q.How == dialect.Bound {
-		if plain := !others && len(path.Central) == 0 && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.saysUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
+		if plain := !others && len(path.Central) == 0 && s.hinted.text == "" && !s.branch && !s.asksWhy(); plain && s.reliesOnUsage(&q) && s.vm.ledger.ReserveAmple(now, &path, s.cost(&path, model, &q), &s.reservation) {
 			s.vm.countAdmitted()
 			s.countAmple(now)
 			return s.send(q)

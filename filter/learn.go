@@ -85,6 +85,24 @@ func (s *Stream) longOutput() int64 {
 	return s.vm.learner.LongOutputOf(s.vm.host.Now(), s.lesson.output.own, s.lesson.output.all)
 }
 
+// heedUsage takes what an answer says of its usage. Where one says nothing of use that should, the next calls do not rely on it.
+func (s *Stream) heedUsage(u dialect.Usage, source policy.ChargeSource) {
+	if source == policy.FromUsage {
+		s.learn(u)
+	} else if s.saysUsage(&s.request) {
+		s.vm.unsaid = learnEvery
+	}
+}
+
+// reliesOnUsage says whether an upper bound will do for now, because the answer is going to say what was used.
+func (s *Stream) reliesOnUsage(q *dialect.Request) bool {
+	if s.vm.unsaid > 0 {
+		s.vm.unsaid--
+		return false
+	}
+	return s.saysUsage(q)
+}
+
 // learn takes what the provider said of a call that came to its end.
 func (s *Stream) learn(u dialect.Usage) {
 	l, now, actual := &s.lesson, s.vm.host.Now(), u.Whole()

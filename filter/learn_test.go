@@ -86,3 +86,26 @@ func TestErrorsAreMetrics(t *testing.T) {
 		}
 	})
 }
+
+// A provider that ceases to say what was used: of a call that relied on it the input counts by its length, of all later ones it
+// counts as it was counted.
+func TestUsageThatIsNotSaid(t *testing.T) {
+	const calls, output = 40, 100
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		call := func(tenant, answer string) {
+			x := p.Worker(0).Open(request("/openai/v1/chat/completions", tenant, `{"model":"gpt-4o","max_tokens":100,"messages":[{"role":"user","content":"`+words(93)+`"}]}`))
+			x.Answer(200, answer)
+		}
+		for range 150 {
+			call("a", `{"usage":{"prompt_tokens":100,"completion_tokens":5}}`)
+			p.Sleep(500 * time.Millisecond)
+		}
+		p.Sleep(time.Hour)
+		for range calls {
+			call("a", `{"id":"abcd","text":"`+strings.Repeat("a", 392)+`"}`)
+		}
+		if got, most := used(t, p, "a"), int64(calls*(100+output)+100); got < calls*(100+output) || got > most {
+			t.Errorf("%d tokens count, want %d to %d", got, calls*(100+output), most)
+		}
+	})
+}

@@ -22,6 +22,7 @@ type VM struct {
 	room      room
 	learner   *policy.Learner
 	ample     uint // calls for which an upper bound was reserved
+	unsaid    uint // calls that are counted whatever it costs, since an answer did not say what was used
 	metrics   metrics
 	emergency emergency
 	free      []*Stream

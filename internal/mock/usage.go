@@ -17,7 +17,7 @@ const (
 	ReportNull     Report = "null"     // "usage":null
 	ReportZero     Report = "zero"     // all counters 0 after visible text
 	ReportNegative Report = "negative" // all counters -1
-	ReportHuge     Report = "huge"     // a thousand times what was used
+	ReportHuge     Report = "huge"     // a million times what was used
 )
 
 // Usage says how much of the declared output is used, and how it is reported.
@@ -83,7 +83,7 @@ func (r Report) counters(in, out int64) (int64, int64) {
 	case ReportNegative:
 		return -1, -1
 	case ReportHuge:
-		return in * 1000, out * 1000
+		return in * 1_000_000, out * 1_000_000
 	}
 	return in, out
 }
