@@ -53,7 +53,7 @@ func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType str
 		return
 	}
 	media, _, _ := strings.Cut(contentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); {
+	switch media = lowerASCII(strings.TrimSpace(media)); {
 	case strings.HasSuffix(media, "ndjson"), strings.HasSuffix(media, "jsonl"), strings.HasSuffix(media, "stream+json"):
 		a.framing = lines
 	case media == "application/vnd.amazon.eventstream":

@@ -18,8 +18,9 @@ type want struct {
 // values are kept, each up to maxValue bytes. It also adds up the bytes in strings, for a guess where no usage is.
 type jsonScanner struct {
 	wanted []want
-	value  []byte    // of the member that is being kept
-	keys   [2][]byte // of the members at the top and in one of them
+	value  []byte          // of the member that is being kept
+	keys   [2][maxKey]byte // of the members at the top and in one of them
+	keyLen [2]int
 	hasKey [2]bool
 	inside bool // the member at the top is an object in which something is wanted
 	depth  int
@@ -27,6 +28,7 @@ type jsonScanner struct {
 	which  int // index into wanted of the member being kept, -1 for none
 	text   int64
 	escape bool
+	small  [256]byte // where most values fit
 }
 
 type scanState uint8
@@ -42,7 +44,11 @@ const (
 	maxKey   = 64
 )
 
-func newJSONScanner(wanted []want) *jsonScanner { return &jsonScanner{wanted: wanted, which: -1} }
+func newJSONScanner(wanted []want) *jsonScanner {
+	s := &jsonScanner{wanted: wanted, which: -1}
+	s.value = s.small[:0]
+	return s
+}
 
 // feed takes a chunk, and gives the answer each wanted value that it completes.
 func (s *jsonScanner) feed(chunk []byte, to *Answer) {
@@ -109,8 +115,8 @@ func (s *jsonScanner) inString(chunk []byte) int {
 func (s *jsonScanner) put(b []byte) {
 	switch {
 	case s.state == scanKey:
-		k := &s.keys[s.depth-1]
-		*k = append(*k, b[:min(len(b), maxKey-min(len(*k), maxKey))]...)
+		n := &s.keyLen[s.depth-1]
+		*n += copy(s.keys[s.depth-1][*n:], b)
 	case s.which >= 0:
 		s.hold(b)
 	default:
@@ -135,7 +141,7 @@ func (s *jsonScanner) between(b []byte, to *Answer) {
 	case '"':
 		s.state = scanString
 		if s.which < 0 && s.keyed() && !s.hasKey[s.depth-1] {
-			s.state, s.hasKey[s.depth-1], s.keys[s.depth-1] = scanKey, true, s.keys[s.depth-1][:0]
+			s.state, s.hasKey[s.depth-1], s.keyLen[s.depth-1] = scanKey, true, 0
 			return
 		}
 	case '{', '[':
@@ -161,11 +167,14 @@ func (s *jsonScanner) between(b []byte, to *Answer) {
 	}
 }
 
+// key is what was read of the key at a depth.
+func (s *jsonScanner) key(depth int) string { return text(s.keys[depth][:s.keyLen[depth]]) }
+
 // begin finds out what is wanted of the member whose key was read.
 func (s *jsonScanner) begin() {
 	for i := range s.wanted {
 		head, rest, nested := strings.Cut(s.wanted[i].path, ".")
-		if head != string(s.keys[0]) {
+		if head != s.key(0) {
 			continue
 		}
 		switch {
@@ -173,7 +182,7 @@ func (s *jsonScanner) begin() {
 			s.which = i
 		case s.depth == 1:
 			s.inside, s.hasKey[1] = true, false
-		case rest == string(s.keys[1]):
+		case rest == s.key(1):
 			s.which = i
 		}
 	}

@@ -83,6 +83,9 @@ func (m *members) note(o other) {
 
 // folded is a key as parsers have it that take Model for model, as Go's does. To that one these two are letters, too.
 func folded(key string) string {
+	if strings.IndexByte(key, 0xc5) < 0 && strings.IndexByte(key, 0xe2) < 0 { // with which these two begin
+		return lowerASCII(key)
+	}
 	return strings.ReplaceAll(strings.ReplaceAll(lowerASCII(key), "\u017f", "s"), "\u212a", "k")
 }
 

@@ -182,7 +182,7 @@ func (s *Stream) ending(complete bool) policy.Ending {
 	switch {
 	case s.status == 0:
 		return policy.Left
-	case s.status == 413 && s.vm.host.Property("response", "code_details") == "request_payload_too_large":
+	case s.status == 413 && s.vm.host.Property("response\x00code_details") == "request_payload_too_large":
 		return policy.NotSent // Envoy's own
 	case s.status >= 500:
 		return policy.Broken

@@ -37,7 +37,7 @@ func (s *Stream) issueTicket() {
 	if !s.vm.attempts || !s.provider.Attempts {
 		return
 	}
-	s.attempts.ticket, s.attempts.retry = rand.Uint64()|1, s.isRetry()
+	s.attempts.ticket, s.attempts.retry = rand.Uint64()|1, s.repeat
 	s.vm.tickets[s.attempts.ticket] = s
 	s.vm.host.SetProperty(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
 }
@@ -97,7 +97,7 @@ func (a *Attempt) RequestBody() Action {
 
 // orphan takes an attempt whose stream is gone with its VM. The first one was admitted; another nobody can charge.
 func (a *Attempt) orphan() Action {
-	n := a.vm.host.Property("upstream", "request_attempt_count")
+	n := a.vm.host.Property("upstream\x00request_attempt_count")
 	if len(n) == 8 && n[0] == 1 {
 		return Continue
 	}

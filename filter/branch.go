@@ -16,7 +16,7 @@ const branchHeader = "x-weir-reservation"
 func (s *Stream) join(now int64, a *asker, path *policy.Path, cost policy.Cost) bool {
 	name, n := s.headerOf(branchHeader)
 	id, ok := fanoutID(name)
-	joined := ok && n == 1 && !s.isRetry() && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)
+	joined := ok && n == 1 && !s.repeat && s.vm.ledger.JoinFanout(now, id, a.owner(), path, cost, &s.reservation)
 	m := &s.vm.metrics
 	if joined {
 		s.vm.count(&m.joined, metricBranches, "source", "reservation")

@@ -29,23 +29,10 @@ func (s *Stream) cost(path *policy.Path, m *policy.Model, q *dialect.Request) po
 	return c
 }
 
-// retries is 1 for a request that was sent before: by a library, which says so (OpenAI's and Anthropic's count in
-// x-stainless-retry-count), by an Envoy before this one, or by a planner that declares it. They draw on one budget.
+// retries is 1 for a request that was sent before. All draw on one budget.
 func (s *Stream) retries() int64 {
-	if s.plugin.policy.Uses(policy.TierTree) && s.isRetry() {
+	if s.plugin.policy.Uses(policy.TierTree) && s.repeat {
 		return 1
 	}
 	return 0
-}
-
-// isRetry says whether the caller has sent the request before.
-//
-//go:noinline
-func (s *Stream) isRetry() bool {
-	for _, h := range [...]struct{ name, first string }{{"x-stainless-retry-count", "0"}, {"x-envoy-attempt-count", "1"}, {"x-weir-retry", "0"}} {
-		if v := s.header(h.name); v != "" && v != h.first {
-			return true
-		}
-	}
-	return false
 }

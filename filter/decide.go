@@ -36,9 +36,9 @@ func (s *Stream) decideBody(complete bool) Action {
 	var q dialect.Request
 	var ok bool
 	if whole {
-		q, ok = r.Open(s.call.API, part, s.family)
+		q, ok = r.Open(s.call.API, part, s.familyOf)
 	} else {
-		q, ok = r.OpenPart(s.call.API, part, o, size, s.family)
+		q, ok = r.OpenPart(s.call.API, part, o, size, s.familyOf)
 	}
 	if ok && s.call.Model == "" && !s.oneModel(&q) && s.plugin.policy.Mode != policy.Shadow {
 		return s.refuse(policy.UnreadableBody, "")
@@ -52,7 +52,7 @@ func (s *Stream) decideBody(complete bool) Action {
 	if ok {
 		s.asks = whole && s.mayAsk(&q)
 		q.IncludeUsage = q.IncludeUsage || s.asks
-		return s.decide(q, r.Member)
+		return s.decide(q, s.vm.memberOf)
 	}
 	if inflate.Unknown(s.header("content-encoding")) {
 		s.bytes *= inflate.UnknownFactor
@@ -120,7 +120,7 @@ func (s *Stream) decide(q dialect.Request, member func(string) string) Action {
 		path.Part = s.plugin.part(model, s.classIndex)
 	}
 	s.prepare(q.Model, caller.Tenant)
-	if s.isRetry() {
+	if s.repeat {
 		s.vm.countRepeat()
 	}
 	now := s.vm.host.Now()

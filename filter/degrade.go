@@ -77,7 +77,7 @@ func (s *Stream) spill(why *policy.Refusal, c *policy.Caller) (Action, bool) {
 // reread reads the body once more, which is all there, and the model that it is for.
 func (s *Stream) reread() (body []byte, q dialect.Request, ok bool) {
 	body = s.vm.host.RequestBody(0, int(s.bytes))
-	q, ok = s.vm.reader.Open(s.call.API, body, s.family)
+	q, ok = s.vm.reader.Open(s.call.API, body, s.familyOf)
 	s.heedPath(&q)
 	return body, q, ok
 }

@@ -67,7 +67,7 @@ func (s *Stream) reserveAnew(body []byte, c *policy.Caller) (w *waiter, ok bool)
 	var q dialect.Request
 	if s.call.API.Metered() {
 		r := &s.vm.reader
-		if _, ok = r.Open(s.call.API, body, s.family); !ok {
+		if _, ok = r.Open(s.call.API, body, s.familyOf); !ok {
 			return nil, false
 		}
 		q = r.Count()

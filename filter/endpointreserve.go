@@ -22,7 +22,7 @@ func (s *Stream) reserveFanout(body []byte) Action {
 	}
 	r := &s.vm.reader
 	r.Open(dialect.Requests, body, func(string) tokens.Family { return 0 })
-	ask := asker{host: s.vm.host, policy: p, stream: s, member: r.Member}
+	ask := asker{host: s.vm.host, policy: p, stream: s, member: s.vm.memberOf}
 	legs, field, wrong := s.legs(&ask, q)
 	if wrong != "" {
 		return s.problem(400, "bad_request", field, wrong)

@@ -46,6 +46,10 @@ func (s *Stream) scanHeaders() (path string) {
 			s.method = h[1]
 		case branchHeader:
 			s.branch = true
+		case "x-stainless-retry-count", "x-weir-retry": // OpenAI's and Anthropic's libraries count; planners declare it
+			s.repeat = s.repeat || h[1] != "" && h[1] != "0"
+		case "x-envoy-attempt-count": // of an Envoy before this one
+			s.repeat = s.repeat || h[1] != "" && h[1] != "1"
 		case "content-length":
 			if n, err := strconv.ParseInt(h[1], 10, 64); err == nil && n >= 0 {
 				s.length = n
@@ -60,6 +64,7 @@ func (s *Stream) scanHeaders() (path string) {
 	return path
 }
 
+//go:noinline
 func (s *Stream) header(name string) string {
 	for _, h := range s.headers {
 		if h[0] == name {

@@ -45,11 +45,11 @@ func (s *Stream) walk(from, to int64) {
 
 // tells says whether the outline has the model and all by which the body says who asks, as far as either makes a difference.
 func (s *Stream) tells() bool {
-	q := s.vm.reader.OpenOutline(s.call.API, s.outline, s.family)
+	q := s.vm.reader.OpenOutline(s.call.API, s.outline, s.familyOf)
 	if s.modelInBody() && q.Model == "" {
 		return false
 	}
-	ask := asker{host: s.vm.host, policy: s.plugin.policy, stream: s, member: s.vm.reader.Member}
+	ask := asker{host: s.vm.host, policy: s.plugin.policy, stream: s, member: s.vm.memberOf}
 	if s.plugin.bodySays {
 		ask.caller()
 		if s.plugin.policy.Classed() {
@@ -106,7 +106,7 @@ func (s *Stream) loses(o *dialect.Outline) bool { return o.Lost() && !s.passesUn
 
 // holdsStill says whether a body may name all the models that it does by now, and be held to what it was.
 func (s *Stream) holdsStill(o *dialect.Outline) bool {
-	q := s.vm.reader.OpenOutline(s.call.API, o, s.family)
+	q := s.vm.reader.OpenOutline(s.call.API, o, s.familyOf)
 	if s.loses(o) || !s.oneModel(&q) {
 		return false
 	}

@@ -36,7 +36,7 @@ type Host interface {
 	Resume()                 // lets its request go, which was paused
 	SetTick(d time.Duration) // how often [VM.Tick] is called; whole milliseconds
 
-	Property(path ...string) string // empty if it is not there
+	Property(path string) string    // the names of its path with zero bytes between; empty if it is not there
 	SetProperty(name, value string) // of the stream, for Envoy's access log: wasm.NAME of its filter state
 	Reply(status int, headers [][2]string, body []byte)
 

@@ -25,6 +25,9 @@ type asker struct {
 	trusted bool
 }
 
+// peerName is the property that has the name in the caller's certificate.
+const peerName = "connection\x00uri_san_peer_certificate"
+
 // identityHeaders lists the headers that name tiers.
 func identityHeaders(w *policy.WhoSpec) (names []string) {
 	for _, sources := range [][]policy.Source{w.Environment, w.Tenant, w.User, w.Tree, w.Tool, w.Class} {
@@ -144,7 +147,7 @@ func (a *asker) read(s policy.Source) string {
 	case policy.FromAPIKey:
 		return a.apiKey()
 	case policy.FromPeer:
-		return a.host.Property("connection", "uri_san_peer_certificate")
+		return a.host.Property(peerName)
 	case policy.FromClaim:
 		return a.claim(s.Arg)
 	case policy.FromSourceIP:
@@ -226,8 +229,7 @@ func credential(value string) string {
 
 // claim reads a claim of the token that Envoy's jwt_authn filter has checked, from payload_in_metadata: jwt_payload.
 func (a *asker) claim(path string) string {
-	p := append([]string{"metadata", "filter_metadata", "envoy.filters.http.jwt_authn", "jwt_payload"}, strings.Split(path, ".")...)
-	return a.host.Property(p...)
+	return a.host.Property("metadata\x00filter_metadata\x00envoy.filters.http.jwt_authn\x00jwt_payload\x00" + strings.ReplaceAll(path, ".", "\x00"))
 }
 
 // traceID is the second field of a W3C traceparent.
@@ -241,7 +243,7 @@ func traceID(traceparent string) string {
 
 // address is where the caller's connection comes from.
 func (a *asker) address() (netip.Addr, bool) {
-	ap, err := netip.ParseAddrPort(a.host.Property("source", "address"))
+	ap, err := netip.ParseAddrPort(a.host.Property("source\x00address"))
 	return ap.Addr().Unmap(), err == nil
 }
 
@@ -259,7 +261,7 @@ func (a *asker) askTrust() bool {
 		return true
 	}
 	if t.HasPeers() {
-		if uri := a.host.Property("connection", "uri_san_peer_certificate"); uri != "" && t.Peer(uri) {
+		if uri := a.host.Property(peerName); uri != "" && t.Peer(uri) {
 			return true
 		}
 	}

@@ -161,7 +161,7 @@ func newMember(v *VM, p *Plugin, s memberState) *member {
 }
 
 // nodeName is what Envoy calls itself.
-func (v *VM) nodeName() string { return v.host.Property("xds", "node", "id") }
+func (v *VM) nodeName() string { return v.host.Property("xds\x00node\x00id") }
 
 // adopt makes the member go by a policy.
 func (m *member) adopt(p *Plugin) {

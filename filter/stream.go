@@ -7,6 +7,7 @@ import (
 	"github.com/weirproxy/weir/filter/inflate"
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/feedback"
+	"github.com/weirproxy/weir/policy/tokens"
 )
 
 // A phase is how far a stream has come. It only ever moves on.
@@ -28,6 +29,7 @@ type Stream struct {
 	vm     *VM
 	phase  phase
 
+	familyOf  func(model string) tokens.Family // family, made once
 	headers   [][2]string
 	method    string
 	path      string
@@ -37,6 +39,7 @@ type Stream struct {
 	identity  uint32 // which of the identity headers came
 	doubled   bool   // one of them came twice
 	branch    bool   // it says that it was reserved
+	repeat    bool   // the caller has sent it before
 	unmetered bool   // the policy lets the path pass uncounted
 	length    int64  // the body's, as declared; -1 if it is not
 	bytes     int64  // of the body that have come
@@ -97,10 +100,12 @@ func (p *Plugin) NewStream(id uint32) *Stream {
 	if n := len(v.free); n > 0 {
 		s := v.free[n-1]
 		v.free = v.free[:n-1]
-		*s = Stream{plugin: p, vm: v, id: id, headers: s.headers}
+		*s = Stream{plugin: p, vm: v, id: id, headers: s.headers, familyOf: s.familyOf}
 		return s
 	}
-	return &Stream{plugin: p, vm: v, id: id}
+	s := &Stream{plugin: p, vm: v, id: id}
+	s.familyOf = s.family
+	return s
 }
 
 // dropHeaders forgets the headers, which nobody needs any more.

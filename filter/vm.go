@@ -18,7 +18,8 @@ type VM struct {
 	host      Host
 	ledger    *policy.Ledger
 	reader    dialect.Reader
-	id        uint64 // random: no other worker has it, nor had this one in an earlier life
+	memberOf  func(path string) string // of the body that it has read
+	id        uint64                   // random: no other worker has it, nor had this one in an earlier life
 	room      room
 	learner   *policy.Learner
 	ample     uint // calls for which an upper bound was reserved
@@ -72,7 +73,7 @@ func NewVM(h Host) *VM {
 		tickets: map[uint64]*Stream{},
 	}
 	v.centrals.takes = map[*take]struct{}{}
-	v.ledger, v.room.vm = policy.NewLedger(h, v.id), v
+	v.ledger, v.room.vm, v.memberOf = policy.NewLedger(h, v.id), v, v.reader.Member
 	return v
 }
 

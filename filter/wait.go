@@ -99,6 +99,9 @@ func (p *Plugin) queueConfig() queue.Config {
 func (s *Stream) others(now int64, model *policy.Model) bool {
 	p := s.plugin
 	asks := model != nil && s.classIndex >= p.yielding
+	if !asks && len(p.lines) == 0 {
+		return false
+	}
 	l := p.line(s.provider, model, asks)
 	return l != nil && (l.queue.Len() > 0 || asks && l.yields(now, s.classIndex, 0) != nil)
 }

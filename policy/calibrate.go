@@ -3,9 +3,9 @@
 package policy
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
-	"strconv"
 )
 
 // A Calibration is what answers said of the counts of one model's input, as ratios of what the provider counted to what we
@@ -45,7 +45,9 @@ func (h Hasher) CalibrationKey(provider, model string) Key {
 
 // TenantKey names what a tenant's own calls have taught of what the key names.
 func (h Hasher) TenantKey(k Key, tenant string) Key {
-	return h.Key(TierTenant, "learned", strconv.FormatUint(uint64(k), 36), tenant)
+	var of [8]byte
+	binary.LittleEndian.PutUint64(of[:], uint64(k))
+	return h.Key(TierTenant, "learned", string(of[:]), tenant)
 }
 
 // LearnInputOf is LearnInput for a tenant, whose own lessons count for itself alone. It teaches all others only until it knows

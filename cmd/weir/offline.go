@@ -189,8 +189,8 @@ func (h offlineHost) SetTick(time.Duration) {}
 func (h offlineHost) Post(string, string, string, []byte, time.Duration, func(int, []byte)) bool {
 	return false // there is nobody to ask
 }
-func (h offlineHost) Property(path ...string) string {
-	return h.now.properties[strings.Join(path, ".")]
+func (h offlineHost) Property(path string) string {
+	return h.now.properties[strings.ReplaceAll(path, "\x00", ".")]
 }
 func (h offlineHost) SetProperty(string, string) {}
 func (h offlineHost) Add(*filter.Metric, int64)  {}

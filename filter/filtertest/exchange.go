@@ -226,20 +226,20 @@ func (x *Exchange) setProperty(name, value string) {
 }
 
 // property reads what Envoy knows, or else what the filter itself has set.
-func (x *Exchange) property(path ...string) string {
-	name := strings.Join(path, ".")
+func (x *Exchange) property(path string) string {
+	name := strings.ReplaceAll(path, "\x00", ".")
 	return cmp.Or(x.properties[name], x.state[name])
 }
 
 // property is that of the stream whose callback is running, or of Envoy.
-func (w *Worker) property(path ...string) string {
+func (w *Worker) property(path string) string {
 	switch {
-	case strings.Join(path, ".") == "xds.node.id":
+	case path == "xds\x00node\x00id":
 		return w.process.Node
 	case w.current == nil:
 		return ""
 	}
-	return w.current.property(path...)
+	return w.current.property(path)
 }
 
 func (x *Exchange) removeRequest(name string) { x.Headers = without(x.Headers, name) }

@@ -149,7 +149,7 @@ func (h nativeHost) Post(_, path, _ string, body []byte, timeout time.Duration, 
 	return true
 }
 
-func (h nativeHost) Property(path ...string) string { return h.w.property(path...) }
+func (h nativeHost) Property(path string) string { return h.w.property(path) }
 
 func (h nativeHost) SetProperty(name, value string) { h.w.current.setProperty(name, value) }
 

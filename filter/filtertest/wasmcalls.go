@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -130,7 +129,7 @@ func (m *Module) httpCall(_ context.Context, mod api.Module, _, _, headers, head
 
 func (m *Module) property(_ context.Context, mod api.Module, path, pathSize, ptr, size uint32) uint32 {
 	g := m.guest(mod)
-	v := g.w.property(strings.Split(g.string(path, pathSize), "\x00")...)
+	v := g.w.property(g.string(path, pathSize))
 	if v == "" {
 		return statusNotFound
 	}

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 	"unsafe"
 
@@ -107,8 +106,8 @@ func getProperty(path unsafe.Pointer, pathSize int32, data, size unsafe.Pointer)
 //go:wasmimport env proxy_set_property
 func setProperty(path unsafe.Pointer, pathSize int32, value unsafe.Pointer, size int32) uint32
 
-func (host) Property(path ...string) string {
-	p, n := data(strings.Join(path, "\x00"))
+func (host) Property(path string) string {
+	p, n := data(path)
 	if getProperty(p, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
 		return ""
 	}

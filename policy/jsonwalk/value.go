@@ -69,6 +69,9 @@ func (v Value) Num() float64 {
 	if v.Type() != Number {
 		return 0
 	}
+	if n, err := strconv.ParseUint(string(v), 10, 53); err == nil { // nearly all of them
+		return float64(n)
+	}
 	f, _ := strconv.ParseFloat(string(v), 64)
 	return f
 }
