@@ -157,16 +157,18 @@ func (b *bench) await(ctx context.Context, p *peer, body []byte, to int) (time.D
 		return 0, err
 	}
 	at := time.Now()
+	var a answer
+	var err error
 	for time.Since(at) < 90*time.Second && ctx.Err() == nil {
 		client := newClient(1)
-		a, err := send(ctx, client, p.addr, call{"change", body})
+		a, err = send(ctx, client, p.addr, call{"change", body})
 		client.CloseIdleConnections()
 		if err == nil && (a.status == http.StatusOK) == (to == unlimited) {
 			return time.Since(at), nil
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return 0, fmt.Errorf("%s does not take another limit", p.name)
+	return 0, fmt.Errorf("%s does not take the limit %d: it answers %d, %w", p.name, to, a.status, err)
 }
 
 // estimates asks the repository's report for how far estimates are from what real tokenizers count.
