@@ -80,7 +80,7 @@ func (s *soak) flat() {
 	} {
 		n := len(s.samples)
 		before, after := low(s.samples[n/3:2*n/3], m.of), low(s.samples[2*n/3:], m.of)
-		s.t.Logf("%-26s %6.1f, then %6.1f", m.name, before, after)
+		s.t.Logf("%-26s %6.1f, then %6.1f; tenth by tenth %.1f", m.name, before, after, s.tenths(m.of))
 		if before <= 0 || after <= 0 {
 			s.t.Errorf("%s could not be seen", m.name)
 		}
@@ -88,6 +88,14 @@ func (s *soak) flat() {
 			s.t.Errorf("%s grow: %.1f in the second third, %.1f in the last", m.name, before, after)
 		}
 	}
+}
+
+// tenths shows the course of a long run.
+func (s *soak) tenths(of func(soakSample) float64) (all []float64) {
+	for n, i := len(s.samples), 0; n >= 40 && i < 10; i++ {
+		all = append(all, low(s.samples[n*i/10:n*(i+1)/10], of))
+	}
+	return all
 }
 
 func low(samples []soakSample, of func(soakSample) float64) float64 {
