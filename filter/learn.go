@@ -24,7 +24,7 @@ type taught struct{ own, all policy.Key }
 // reservation, and later one in learnEvery.
 const (
 	learnFirst = 128
-	learnEvery = 16
+	learnEvery = 64
 )
 
 // prepare says what the stream may teach, by its class.
