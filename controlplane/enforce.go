@@ -110,6 +110,24 @@ func (s *Server) adopt(ctx context.Context, r *policyfile.Result) {
 	}
 }
 
+// storePatience is how long Envoys wait for a policy so that the controller has it first. It may be waiting for its store, and they
+// must not: that has nothing to do with what the policy says.
+const storePatience = time.Second
+
+// tellController has the controller take the policy that is loaded, now or as soon as it can.
+func (s *Server) tellController(ctx context.Context) {
+	told := make(chan struct{})
+	s.telling.Go(func() {
+		defer close(told)
+		s.applyPolicy(ctx)
+	})
+	select {
+	case <-told:
+	case <-time.After(storePatience):
+		s.log.Warn("the policy goes to Envoys before the fleet's limits are handed out by it: whoever does that waits for the store")
+	}
+}
+
 // maxTold bounds the changes of a policy that the log tells one by one.
 const maxTold = 50
 
@@ -139,7 +157,7 @@ func (s *Server) apply(ctx context.Context) bool {
 	if !s.take(r) {
 		return false
 	}
-	s.applyPolicy(ctx)
+	s.tellController(ctx)
 	s.xds.Update(func(n xds.Node) (*translate.Set, error) { return s.translate(r, n) })
 	return true
 }

@@ -224,6 +224,40 @@ func TestAcceptedIsNotApplied(t *testing.T) {
 	r.eventually("acknowledged", func(st Status) bool { q := st.Fleet.Quotas[0]; return q.Granted <= q.Limit })
 }
 
+// A stuckStore takes no record before it is let go.
+type stuckStore struct {
+	*fleet.Volatile
+	begun chan struct{}
+	stuck chan struct{}
+	once  *sync.Once
+}
+
+func (s stuckStore) Save([]fleet.Record) error {
+	s.once.Do(func() { close(s.begun) })
+	<-s.stuck
+	return nil
+}
+
+// A policy comes to Envoys while the controller waits for its store, as one whose disk stands still makes it do; the controller has
+// it, and the newest one, as soon as it can.
+func TestPolicyDoesNotWaitForTheStore(t *testing.T) {
+	st := stuckStore{fleet.NewVolatile(true), make(chan struct{}), make(chan struct{}), new(sync.Once)}
+	r := newFleetRig(t, func(c *Config) { c.Fleet = st })
+	letGo := sync.OnceFunc(func() { close(st.stuck) })
+	defer letGo()
+	r.join("a", 1, 4000)
+	<-st.begun
+	for _, limit := range []string{"5000", "4000", "3000"} {
+		was := r.status().Policy.Version
+		r.write(strings.Replace(shared, "6000", limit, 1))
+		r.eventually("accepted: "+limit, func(st Status) bool {
+			return st.Policy.Version != was && len(st.Nodes) == 1 && st.Nodes[0].Policy == st.Policy.Version
+		})
+	}
+	letGo()
+	r.eventually("taken", func(st Status) bool { return len(st.Fleet.Quotas) == 1 && st.Fleet.Quotas[0].Limit == r.limit/2 })
+}
+
 func TestReportsAreChecked(t *testing.T) {
 	r := newFleetRig(t, volatile(false))
 	r.join("a", 1, 10)

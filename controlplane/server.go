@@ -34,7 +34,8 @@ type Server struct {
 	over    overrides
 	started time.Time
 
-	applying sync.Mutex // is held while the controller takes a policy; taken before mu
+	applying sync.Mutex     // is held while the controller takes a policy; taken before mu
+	telling  sync.WaitGroup // policies that the controller is to take
 
 	mu      sync.Mutex
 	lead    lead
@@ -85,6 +86,7 @@ func New(c Config) (*Server, error) {
 
 // Run works until ctx ends, or until it cannot: then it says why. It leaves nothing behind.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.telling.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.lookAdmin(ctx) // before the first policy goes out
