@@ -193,12 +193,14 @@ func (s *Server) answer(w http.ResponseWriter, v any) {
 
 // say changes what an admin has said, keeps it, and gives it to all Envoys.
 func (s *Server) say(ctx context.Context, change func(*overlay) error) error {
-	s.over.mu.Lock()
-	defer s.over.mu.Unlock()
+	s.over.saying.Lock()
+	defer s.over.saying.Unlock()
 	o, err := s.keep(ctx, change)
 	if err != nil {
 		return err
 	}
+	s.over.mu.Lock()
+	defer s.over.mu.Unlock()
 	s.over.said.Store(&o)
 	s.over.n++
 	s.apply(context.WithoutCancel(ctx))

@@ -3,11 +3,13 @@
 package controlplane
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -248,4 +250,46 @@ func TestAdminStoreAway(t *testing.T) {
 	if code, body := p.asAdmin(http.MethodPost, EnforcePath, `{"enforce":"off"}`); code != 503 || !strings.Contains(body, "nothing was changed") || p.served().Policy.Mode != policy.Enforce {
 		t.Errorf("%d %s", code, body)
 	}
+}
+
+// A slowStore takes what an admin says only when it is let go.
+type slowStore struct {
+	store.Store
+	begun, stuck chan struct{}
+}
+
+func (s slowStore) Save(ctx context.Context, t store.Term, records ...store.Record) error {
+	if len(records) == 1 && records[0].Key == adminRecord {
+		close(s.begun)
+		<-s.stuck
+	}
+	return s.Store.Save(ctx, t, records...)
+}
+
+// A policy does not wait until what an admin says is written down.
+func TestPolicyDoesNotWaitForAnAdmin(t *testing.T) {
+	kept, err := store.Open("bolt:" + filepath.Join(t.TempDir(), "store"))
+	must(t, err)
+	slow := slowStore{kept, make(chan struct{}), make(chan struct{})}
+	p := administered(t, func(c *Config) { c.Store = slow })
+	letGo := sync.OnceFunc(func() { close(slow.stuck) })
+	t.Cleanup(letGo)
+	p.servedSoon("a policy", policyIsThere)
+	code := make(chan int)
+	go func() {
+		c, _ := p.asAdmin(http.MethodPost, EnforcePath, `{"enforce":"shadow"}`)
+		code <- c
+	}()
+	<-slow.begun
+	p.write(good + "limits: {tenant: {default: {rpm: 7}}}\n")
+	p.servedSoon("the file's", func(r *policyfile.Result) bool { return strings.Contains(string(r.JSON), `"rpm":"7"`) })
+	letGo()
+	if c := <-code; c != 200 {
+		t.Errorf("the admin got %d", c)
+	}
+	p.servedSoon("both", func(r *policyfile.Result) bool {
+		return r.Policy.Mode == policy.Shadow && strings.Contains(string(r.JSON), `"rpm":"7"`)
+	})
+	p.stop()
+	must(t, kept.Close())
 }

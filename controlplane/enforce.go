@@ -88,13 +88,15 @@ func (o *overlay) over(r *policyfile.Result) (*policyfile.Result, error) {
 	return &policyfile.Result{Spec: spec, Policy: p, JSON: json, Notices: r.Notices}, idle
 }
 
-// overrides is what the file says and what an admin says, and the lock under which they become one policy.
+// overrides is what the file says and what an admin says, and the lock under which they become one policy. Nobody who has that waits
+// for the store.
 type overrides struct {
-	mu    sync.Mutex
-	file  *policyfile.Result // the last good one; nil: none yet
-	said  atomic.Pointer[overlay]
-	first atomic.Bool // the store has failed once
-	n     int         // how often an admin has said something here
+	saying sync.Mutex // is held while what an admin says is written down; taken before mu
+	mu     sync.Mutex
+	file   *policyfile.Result // the last good one; nil: none yet
+	said   atomic.Pointer[overlay]
+	first  atomic.Bool // the store has failed once
+	n      int         // how often an admin has said something here
 }
 
 // adopt takes a file's policy, which is good.
