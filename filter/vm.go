@@ -33,6 +33,7 @@ type VM struct {
 	late      []late    // answers that are to be given in the next
 	effective uint32    // the stream that host calls are about, in a tick
 	plugins   []*Plugin // those in which somebody waits
+	ticked    int64     // when: the last tick
 	renewed   int64     // when: the leases
 	told      int64     // when: the counters
 	fields    fields    // of the last log line: its memory is used again
@@ -88,6 +89,7 @@ const (
 func (v *VM) Tick(p *Plugin) {
 	defer v.guard("tick")
 	now := v.host.Now()
+	v.ticked = now
 	v.ledger.Flush(now)
 	v.lookAfterGates(now)
 	v.lookForRates()
