@@ -88,8 +88,8 @@ func (o *overlay) over(r *policyfile.Result) (*policyfile.Result, error) {
 	return &policyfile.Result{Spec: spec, Policy: p, JSON: json, Notices: r.Notices}, idle
 }
 
-// overrides is what the file says and what an admin says, and the lock under which they become one policy. Nobody who has that waits
-// for the store.
+// overrides is what the file says and what an admin says, and the lock under which they become one policy. Who has that does not wait
+// for the store, but storePatience.
 type overrides struct {
 	saying sync.Mutex // is held while what an admin says is written down; taken before mu
 	mu     sync.Mutex

@@ -39,7 +39,7 @@ var faults = []fault{
 	{"a branch counts as of when it was reserved", "policy/fanoutmove.go", "res.at[i] = l.move(now, s, g.spill[i], g.at[i], &cost)", "_ = s", "TestBranchCountsWhenSent"},
 	{"fan-outs counted before they are published only", "policy/fanoutrecord.go", "if l.openOf(now, owner) <= perTree {", "if true {", "TestFanoutsPerTree"},
 	{"a branch that takes nothing from its fan-out", "policy/fanoutmove.go", "\t\tg.left = g.left.Minus(cost)\n", "", "TestFanoutOverWorkers"},
-	{"a retry that takes the part of another branch", "filter/branch.go", "!s.isRetry() && ", "", "TestReservationPassesTheQueue"},
+	{"a retry that takes the part of another branch", "filter/branch.go", "!s.repeat && ", "", "TestReservationPassesTheQueue"},
 	{"a hint that is not paid for", "filter/hint.go", "\t\twith.Input += h.tokens\n", "", "TestHints"},
 	{"a hint before what is cached", "dialect/inject.go", ` || e.member(cached) != ""`, "", "TestInjectHint"},
 	{"a central limit that is not given back here", "filter/centralend.go", "\ts.vm.ledger.Settle(now, &s.reservation, policy.Cost{})\n\ts.endTake", "\ts.endTake", "TestCentralRefuses"},
