@@ -168,7 +168,7 @@ func (b *bench) await(ctx context.Context, p *peer, body []byte, to int) (time.D
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return 0, fmt.Errorf("%s does not take the limit %d: it answers %d, %w", p.name, to, a.status, err)
+	return 0, fmt.Errorf("%s does not take the limit %d: it answers %d, %v", p.name, to, a.status, err)
 }
 
 // estimates asks the repository's report for how far estimates are from what real tokenizers count.

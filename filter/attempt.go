@@ -29,7 +29,6 @@ type attempts struct {
 	n       int
 	status  int // of the last one, 0 if it has none yet
 	verdict feedback.Verdict
-	retry   bool // the request is a retry itself
 }
 
 // issueTicket lets the stream's attempts find it.
@@ -37,7 +36,7 @@ func (s *Stream) issueTicket() {
 	if !s.vm.attempts || !s.provider.Attempts {
 		return
 	}
-	s.attempts.ticket, s.attempts.retry = rand.Uint64()|1, s.repeat
+	s.attempts.ticket = rand.Uint64() | 1
 	s.vm.tickets[s.attempts.ticket] = s
 	s.vm.host.SetProperty(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
 }
@@ -130,7 +129,7 @@ func (a *Attempt) ResponseHeaders() Action {
 	if s.pool != nil && v.Told {
 		s.pool.refused(a.vm, now, s.reservation.At(), v, false)
 	}
-	if !v.Retry || v.Wait > maxRetryWait || s.attempts.retry {
+	if !v.Retry || v.Wait > maxRetryWait || s.repeat {
 		h.SetResponseHeader(noRetry, "true")
 	}
 	return Continue

@@ -89,15 +89,18 @@ func (s *Stream) longOutput() int64 {
 func (s *Stream) heedUsage(u dialect.Usage, source policy.ChargeSource) {
 	if source == policy.FromUsage {
 		s.learn(u)
-	} else if s.saysUsage(&s.request) {
-		s.vm.unsaid = learnEvery
+	} else if s.lesson.input.all != 0 && s.saysUsage(&s.request) { // of a tool nobody expects it
+		*s.unsaid() = learnEvery
 	}
 }
 
+// unsaid is how many calls of the model are still to be counted. Models that share a place are counted for each other.
+func (s *Stream) unsaid() *uint { return &s.vm.unsaid[s.lesson.input.all%policy.Key(len(s.vm.unsaid))] }
+
 // reliesOnUsage says whether an upper bound will do for now, because the answer is going to say what was used.
 func (s *Stream) reliesOnUsage(q *dialect.Request) bool {
-	if s.vm.unsaid > 0 {
-		s.vm.unsaid--
+	if n := s.unsaid(); *n > 0 {
+		*n--
 		return false
 	}
 	return s.saysUsage(q)

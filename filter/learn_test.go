@@ -109,3 +109,25 @@ func TestUsageThatIsNotSaid(t *testing.T) {
 		}
 	})
 }
+
+// Tools say no usage, and nobody expects it of them: calls of models are not counted for that.
+func TestToolsSayNoUsage(t *testing.T) {
+	both(t, 1, onePolicy, func(t *testing.T, p *filtertest.Process) {
+		call := func() {
+			x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", `{"model":"gpt-4o","max_tokens":100,"messages":[{"role":"user","content":"`+words(93)+`"}]}`))
+			x.Answer(200, `{"usage":{"prompt_tokens":100,"completion_tokens":5}}`)
+			p.Sleep(500 * time.Millisecond)
+		}
+		for range 150 {
+			call()
+		}
+		before := p.Metric("weir_input_errors_total.")
+		for range 50 {
+			p.Worker(0).Open(request("/tool/search", "a", `{}`)).Answer(200, `{"found":1}`)
+			call()
+		}
+		if n := p.Metric("weir_input_errors_total.") - before; n > 2 {
+			t.Errorf("%d of 50 calls were counted", n)
+		}
+	})
+}

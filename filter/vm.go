@@ -22,8 +22,8 @@ type VM struct {
 	id        uint64                   // random: no other worker has it, nor had this one in an earlier life
 	room      room
 	learner   *policy.Learner
-	ample     uint // calls for which an upper bound was reserved
-	unsaid    uint // calls that are counted whatever it costs, since an answer did not say what was used
+	ample     uint     // calls for which an upper bound was reserved
+	unsaid    [16]uint // calls of models that are counted whatever it costs, since an answer did not say what was used
 	metrics   metrics
 	emergency emergency
 	free      []*Stream
