@@ -116,7 +116,7 @@ func TestToolsSayNoUsage(t *testing.T) {
 		call := func() {
 			x := p.Worker(0).Open(request("/openai/v1/chat/completions", "a", `{"model":"gpt-4o","max_tokens":100,"messages":[{"role":"user","content":"`+words(93)+`"}]}`))
 			x.Answer(200, `{"usage":{"prompt_tokens":100,"completion_tokens":5}}`)
-			p.Sleep(500 * time.Millisecond)
+			p.Sleep(2 * time.Second) // limits are hardly used
 		}
 		for range 150 {
 			call()
