@@ -27,7 +27,7 @@ var messagesForm = form{
 	text: messagesAreText, count: (*Reader).messages, event: (*Answer).messageEvent,
 	declared: func(m *members) int64 { return m.number(kMaxTokens) },
 	answer: []want{
-		{"usage", anthropicUsage}, {"error", (*Answer).fail}, {"message.usage", anthropicUsage},
+		{"usage", "", anthropicUsage}, {"error", "", (*Answer).fail}, {"message", "usage", anthropicUsage},
 	},
 }
 

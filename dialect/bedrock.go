@@ -28,7 +28,7 @@ var converseForm = form{
 	text: func(m *members) bool {
 		return textsUnder(m.values[kMessages], "content") && onlyTexts(m.values[kSystem])
 	},
-	answer: []want{{"usage", bedrockUsage}},
+	answer: []want{{"usage", "", bedrockUsage}},
 }
 
 func (r *Reader) converse(m *members) int64 {

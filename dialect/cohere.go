@@ -67,7 +67,7 @@ func (r *Reader) pictures(v jsonwalk.Value) (n int64) {
 
 // Usage is in an answer, in the last event of a stream, and, in the first version, in that of the answer as meta.
 var cohereAnswer = []want{
-	{"usage", cohereUsage}, {"meta", cohereUsage}, {"delta.usage", cohereUsage}, {"response.meta", cohereUsage},
+	{"usage", "", cohereUsage}, {"meta", "", cohereUsage}, {"delta", "usage", cohereUsage}, {"response", "meta", cohereUsage},
 }
 
 func (a *Answer) cohereEvent(e jsonwalk.Value) {

@@ -34,7 +34,7 @@ var generateForm = form{
 	text: func(m *members) bool {
 		return textsUnder(m.values[kContents], "parts") && textUnder(m.values[kSystemInstruction], "parts")
 	},
-	answer: []want{{"usageMetadata", geminiUsage}, {"usage_metadata", geminiUsage}, {"error", (*Answer).fail}},
+	answer: []want{{"usageMetadata", "", geminiUsage}, {"usage_metadata", "", geminiUsage}, {"error", "", (*Answer).fail}},
 }
 
 var embedContentForm = form{

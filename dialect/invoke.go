@@ -24,7 +24,7 @@ var invokeForm = form{
 		n := max(m.number(kMaxTokens), m.number(kMaxTokensToSample), m.number(kMaxGenLen))
 		return max(n, nested(m.values[kTextGenerationConfig], "maxTokenCount"), nested(m.values[kInferenceConfig], "maxTokens", "max_new_tokens"))
 	},
-	answer: []want{{"usage", invokeUsage}, {"amazon-bedrock-invocationMetrics", metricsUsage}},
+	answer: []want{{"usage", "", invokeUsage}, {"amazon-bedrock-invocationMetrics", "", metricsUsage}},
 }
 
 // invokeEvent reads a frame, which has an event of the maker's in base64.

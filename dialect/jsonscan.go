@@ -2,16 +2,12 @@
 
 package dialect
 
-import (
-	"strings"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
-	"github.com/weirproxy/weir/policy/jsonwalk"
-)
-
-// A want is a member of an answer, or of an object in it (response.usage), and what takes it.
+// A want is a member of an answer, or of an object in it (response, usage), and what takes it.
 type want struct {
-	path string
-	take func(*Answer, jsonwalk.Value)
+	key, inner string
+	take       func(*Answer, jsonwalk.Value)
 }
 
 // A jsonScanner finds the values of a few members in a JSON document that comes in chunks, without holding it: only the
@@ -67,8 +63,30 @@ func (s *jsonScanner) feed(chunk []byte, to *Answer) {
 		if i < len(chunk) {
 			s.between(chunk[i:i+1], to)
 			i++
+			if chunk[i-1] == ':' {
+				i += s.atOnce(text(chunk[i:]))
+			}
 		}
 	}
+}
+
+// atOnce takes the value of a member at the top that is all in the chunk and in which nothing is wanted, and says how many bytes it took. It
+// does what the other way would do byte by byte.
+func (s *jsonScanner) atOnce(chunk string) int {
+	i := jsonwalk.SkipSpace(chunk, 0)
+	if s.depth != 1 || !s.hasKey[0] || s.inside || i == len(chunk) || chunk[i] != '"' && chunk[i] != '{' && chunk[i] != '[' {
+		return 0
+	}
+	end, texts, whole := jsonwalk.Texts(chunk, i)
+	switch {
+	case !whole, s.which >= 0 && len(s.value)+end > maxValue:
+		return 0
+	case s.which >= 0:
+		s.value = append(s.value, chunk[:end]...)
+	default:
+		s.text += int64(texts)
+	}
+	return end
 }
 
 // plain are the bytes outside strings that mean nothing to the scanner.
@@ -173,16 +191,16 @@ func (s *jsonScanner) key(depth int) string { return text(s.keys[depth][:s.keyLe
 // begin finds out what is wanted of the member whose key was read.
 func (s *jsonScanner) begin() {
 	for i := range s.wanted {
-		head, rest, nested := strings.Cut(s.wanted[i].path, ".")
-		if head != s.key(0) {
+		w := &s.wanted[i]
+		if w.key != s.key(0) {
 			continue
 		}
 		switch {
-		case !nested:
+		case w.inner == "":
 			s.which = i
 		case s.depth == 1:
 			s.inside, s.hasKey[1] = true, false
-		case rest == s.key(1):
+		case w.inner == s.key(1):
 			s.which = i
 		}
 	}

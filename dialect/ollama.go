@@ -56,9 +56,9 @@ var ollamaEmbedForm = form{
 
 // Usage is at the top of the answer, or of the last line of a stream. Of a prompt that was cached its count is missing.
 var ollamaAnswer = []want{
-	{"prompt_eval_count", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Input, v) }},
-	{"eval_count", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Output, v) }},
-	{"error", (*Answer).fail},
+	{"prompt_eval_count", "", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Input, v) }},
+	{"eval_count", "", func(a *Answer, v jsonwalk.Value) { counter(&a.usage.Output, v) }},
+	{"error", "", (*Answer).fail},
 }
 
 func (a *Answer) ollamaEvent(e jsonwalk.Value) {
@@ -70,7 +70,7 @@ func (a *Answer) ollamaEvent(e jsonwalk.Value) {
 			a.saw(v)
 		}
 		for i := range ollamaAnswer {
-			if ollamaAnswer[i].path == key {
+			if ollamaAnswer[i].key == key {
 				ollamaAnswer[i].take(a, v)
 			}
 		}

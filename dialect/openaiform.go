@@ -32,7 +32,7 @@ var chatForm = form{
 	declared: func(m *members) int64 {
 		return times(max(m.number(kMaxTokens), m.number(kMaxCompletionTokens)), max(m.count(kN), m.count(kBestOf)))
 	},
-	answer: []want{{"usage", openAIUsage}, {"error", (*Answer).fail}},
+	answer: []want{{"usage", "", openAIUsage}, {"error", "", (*Answer).fail}},
 }
 
 var responsesForm = form{
@@ -43,8 +43,8 @@ var responsesForm = form{
 		return !strings.HasPrefix(input, "[") || areTexts(input)
 	},
 	answer: []want{
-		{"usage", openAIUsage}, {"error", (*Answer).fail}, {"response.usage", openAIUsage},
-		{"status", func(a *Answer, v jsonwalk.Value) { a.pending = v.Str() == "queued" || v.Str() == "in_progress" }},
+		{"usage", "", openAIUsage}, {"error", "", (*Answer).fail}, {"response", "usage", openAIUsage},
+		{"status", "", func(a *Answer, v jsonwalk.Value) { a.pending = v.Str() == "queued" || v.Str() == "in_progress" }},
 	},
 }
 

@@ -2,11 +2,7 @@
 
 package dialect
 
-import (
-	"bytes"
-
-	"github.com/weirproxy/weir/policy/jsonwalk"
-)
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 // An Outline is what a JSON object says in those of its members that are short. It takes the object in pieces and holds none of
 // them: who puts a picture before the model has said in a few hundred bytes at its end all that decides. It finds what
@@ -116,7 +112,7 @@ func (o *Outline) between(b []byte) {
 // inString takes bytes of a string up to its end, and says how many.
 func (o *Outline) inString(b []byte) (n int) {
 	for {
-		i := bytes.IndexByte(b[n:], '"')
+		i := jsonwalk.IndexByte(text(b[n:]), '"')
 		if i < 0 {
 			i = len(b) - n
 		}

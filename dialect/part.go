@@ -29,7 +29,7 @@ const (
 func estimatePart(part string, length int64) int64 {
 	var blobs, blobBytes int64
 	key := ""
-	for i := strings.IndexByte(part, '"'); i >= 0 && i < len(part); {
+	for i := jsonwalk.IndexByte(part, '"'); i >= 0 && i < len(part); {
 		end := jsonwalk.SkipString(part, i)
 		value := strings.TrimSuffix(part[i+1:end], `"`)
 		if after := jsonwalk.SkipSpace(part, end); after < len(part) && part[after] == ':' {
@@ -42,7 +42,7 @@ func estimatePart(part string, length int64) int64 {
 				return ByLength(int64(len(part))-blobBytes).Input + blobs*perImage + rest/bytesPerRest
 			}
 		}
-		next := strings.IndexByte(part[end:], '"')
+		next := jsonwalk.IndexByte(part[end:], '"')
 		if next < 0 {
 			break
 		}

@@ -2,7 +2,7 @@
 
 package dialect
 
-import "bytes"
+import "github.com/weirproxy/weir/policy/jsonwalk"
 
 // An sseReader cuts a stream of server-sent events into the data of each event, however the stream is cut into chunks
 // (WHATWG HTML, 9.2.6): lines end with LF, CRLF or CR, data lines of one event are joined by LF, all else is ignored. It holds
@@ -52,7 +52,7 @@ func (r *sseReader) feed(chunk []byte, to *Answer) {
 
 // find gives the place of the next b from i on; len(chunk) if there is none.
 func find(chunk []byte, i int, b byte) int {
-	if n := bytes.IndexByte(chunk[i:], b); n >= 0 {
+	if n := jsonwalk.IndexByte(text(chunk[i:]), b); n >= 0 {
 		return i + n
 	}
 	return len(chunk)

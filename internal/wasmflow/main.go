@@ -51,13 +51,14 @@ func build(tags, out string) error {
 	if err := m.restructure(); err != nil {
 		return err
 	}
+	m.keepCalls()
 	return os.WriteFile(out, m.write(), 0o644)
 }
 
 // restructure writes each function anew that has a table of its own.
 func (m *module) restructure() error {
 	r, ok := m.runtime()
-	if !ok || m.goType < 0 {
+	if !ok || m.goType < 0 || m.voidType < 0 {
 		return fmt.Errorf("it has no names of functions, or is not Go's")
 	}
 	for i, body := range m.bodies {

@@ -8,6 +8,7 @@ import "fmt"
 type module struct {
 	sections []section
 	goType   int // of Go's functions: a pc, and whether it unwinds
+	voidType int // of functions that take and give nothing
 	imports  int
 	types    []uint32 // of its own functions
 	bodies   [][]byte
@@ -40,7 +41,7 @@ func read(b []byte) (m *module, err error) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return nil, fmt.Errorf("this is no WebAssembly")
 	}
-	m = &module{goType: -1, names: map[string]int{}}
+	m = &module{goType: -1, voidType: -1, names: map[string]int{}}
 	for r := (&reader{b, len(magic)}); r.more(); {
 		id := r.byte()
 		s := section{id, r.bytes(int(r.unsigned()))}
@@ -59,8 +60,11 @@ func (m *module) section(s section) {
 			r.byte()
 			r.bytes(int(r.unsigned()))
 			r.bytes(int(r.unsigned()))
-			if string(s.body[from:r.at]) == "\x60\x01\x7f\x01\x7f" {
+			switch string(s.body[from:r.at]) {
+			case "\x60\x01\x7f\x01\x7f":
 				m.goType = i
+			case "\x60\x00\x00":
+				m.voidType = i
 			}
 		})
 	case importSection:
@@ -106,6 +110,11 @@ func (m *module) write() []byte {
 		switch s.id {
 		case customSection:
 			continue
+		case functionSection:
+			s.body = appendUnsigned(nil, uint32(len(m.types)))
+			for _, t := range m.types {
+				s.body = appendUnsigned(s.body, t)
+			}
 		case codeSection:
 			s.body = appendUnsigned(nil, uint32(len(m.bodies)))
 			for _, body := range m.bodies {

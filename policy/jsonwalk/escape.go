@@ -3,7 +3,6 @@
 package jsonwalk
 
 import (
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -11,12 +10,12 @@ import (
 
 // Unescape resolves the escapes of what stands between the quotes of a string. It copies nothing if there are none.
 func Unescape(s string) string {
-	k := strings.IndexByte(s, '\\')
+	k := IndexByte(s, '\\')
 	if k < 0 {
 		return s
 	}
 	b := make([]byte, 0, len(s))
-	for ; k >= 0; k = strings.IndexByte(s, '\\') {
+	for ; k >= 0; k = IndexByte(s, '\\') {
 		r, n := Escape(s[k:])
 		b = utf8.AppendRune(append(b, s[:k]...), r)
 		s = s[k+n:]

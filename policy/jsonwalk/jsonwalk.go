@@ -6,8 +6,6 @@
 // nothing recurses, but Invalid, which has a bound for it. A Value is a piece that is read where somebody asks.
 package jsonwalk
 
-import "strings"
-
 // Members calls f with the key and the raw value of each member of an object until f says false. A key that has escapes comes as
 // it is written. whole: f has seen all of the object, up to its closing brace.
 func Members(object string, f func(key, value string) bool) (whole bool) {
@@ -89,10 +87,18 @@ func skipValue(s string, i int) int {
 
 // SkipString gives the end of the string at i, past its quote.
 func SkipString(s string, i int) int {
-	for i++; ; {
-		n := strings.IndexByte(s[i:], '"')
+	if end := closing(s, i+1); end >= 0 {
+		return end
+	}
+	return len(s)
+}
+
+// closing gives the place behind the quote that ends the string that i is in; -1 if there is none.
+func closing(s string, i int) int {
+	for {
+		n := IndexByte(s[i:], '"')
 		if n < 0 {
-			return len(s)
+			return -1
 		}
 		i += n + 1
 		escapes := 0
@@ -107,19 +113,35 @@ func SkipString(s string, i int) int {
 
 // skipNested gives the end of the object or array at i.
 func skipNested(s string, i int) int {
-	for depth := 0; i < len(s); {
-		switch s[i] {
-		case '"':
-			i = SkipString(s, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
+	if end, _, whole := Texts(s, i); whole {
+		return end
 	}
 	return len(s)
+}
+
+// Texts gives the end of the string, object or array at i, and how many bytes are in its strings, each with its last quote. whole: it is all
+// there.
+func Texts(s string, i int) (end, texts int, whole bool) {
+	for depth := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			next := closing(s, i+1)
+			if next < 0 {
+				return i, texts, false
+			}
+			texts += next - i - 1
+			i = next - 1
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1, texts, true
+		}
+	}
+	return i, texts, false
 }

@@ -4,7 +4,10 @@ package jsonwalk
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // What is JSON is walked whole, with the members that encoding/json finds; what is not never is, and ends the walk.
@@ -26,6 +29,17 @@ func FuzzWalk(f *testing.F) {
 		}
 		if object && array {
 			t.Fatalf("%q is an object and an array", s)
+		}
+	})
+}
+
+// Eight bytes at a time find what one at a time finds.
+func TestIndexByte(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := string(rapid.SliceOfN(rapid.SampledFrom([]byte("\"#!\xa2\x22\x23\x00\x01\x80\xff\\")), 0, 40).Draw(t, "s"))
+		c := rapid.SampledFrom([]byte("\"\\\x00\x01\x80\xff")).Draw(t, "c")
+		if got, want := indexByte(s, c), strings.IndexByte(s, c); got != want {
+			t.Fatalf("%d, want %d", got, want)
 		}
 	})
 }

@@ -3,7 +3,6 @@
 package tokens
 
 import (
-	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -15,7 +14,7 @@ import (
 func (c *Counter) CountJSON(raw string) int { return c.countJSON(c.family, raw) }
 
 func (c *Counter) countJSON(f Family, raw string) int {
-	if strings.IndexByte(raw, '\\') < 0 {
+	if jsonwalk.IndexByte(raw, '\\') < 0 {
 		return c.countFor(f, raw)
 	}
 	p := parts{family: f}
@@ -51,7 +50,7 @@ func decode(b []byte, raw string, most int) ([]byte, string) {
 			b, raw = utf8.AppendRune(b, r), raw[n:]
 			continue
 		}
-		k := strings.IndexByte(raw[:min(len(raw), most-len(b))], '\\')
+		k := jsonwalk.IndexByte(raw[:min(len(raw), most-len(b))], '\\')
 		if k < 0 {
 			k = min(len(raw), most-len(b))
 		}
