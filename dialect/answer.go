@@ -24,8 +24,9 @@ type Answer struct {
 	over    bool   // the last event has come
 	covered int64  // of output: what usage includes
 	framing framing
-	framer  framer       // of a stream, once it is known that it is one
-	whole   *jsonScanner // of an answer that is one JSON document
+	framer  framer // of a stream, once it is known that it is one
+	scans   bool   // it is one JSON document, of which this is the scanner
+	scanner jsonScanner
 	event   eventBuffer
 }
 
@@ -36,7 +37,7 @@ const (
 	unread framing = iota
 	unsure         // the first byte is going to tell
 	lines          // JSON documents, each on its own line
-	known          // framer or whole is set
+	known          // framer or scans is set
 )
 
 // A framer cuts a stream into events, and gives each to the answer in parts, and then its end.
@@ -72,8 +73,8 @@ func (a *Answer) Usage() Usage { return a.usage }
 // Output is how many tokens of output have been seen, for an answer that does not say its usage: counted in a stream, guessed
 // from the length otherwise.
 func (a *Answer) Output() int64 {
-	if a.whole != nil && a.form.declared != nil {
-		return max(a.output, (a.whole.text+bytesPerToken-1)/bytesPerToken)
+	if a.scans && a.form.declared != nil {
+		return max(a.output, (a.scanner.text+bytesPerToken-1)/bytesPerToken)
 	}
 	return a.output
 }
@@ -95,8 +96,8 @@ func (a *Answer) Feed(chunk []byte) {
 	switch {
 	case a.framer != nil:
 		a.framer.feed(chunk, a)
-	case a.whole != nil:
-		a.whole.feed(chunk, a)
+	case a.scans:
+		a.scanner.feed(chunk, a)
 	}
 }
 
@@ -114,7 +115,8 @@ func (a *Answer) know(first byte) {
 	case first == '[', a.framing == lines:
 		a.framer = new(documentReader)
 	case first == '{':
-		a.whole = newJSONScanner(a.form.answer)
+		a.scans = true
+		a.scanner.begins(a.form.answer)
 	default:
 		a.framer = new(sseReader)
 	}

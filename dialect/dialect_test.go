@@ -174,7 +174,8 @@ func TestScanWithinMembers(t *testing.T) {
 		var a Answer
 		var r Reader
 		r.Start(&a, Responses, tokens.O200k, "application/json")
-		s := newJSONScanner(a.form.answer)
+		var s jsonScanner
+		s.begins(a.form.answer)
 		for rest := []byte(body.String() + "}"); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
 			s.feed(rest[:n], &a)

@@ -17,7 +17,8 @@ const maxEvent = 256 << 10
 func (a *Answer) part(b []byte) {
 	e := &a.event
 	if e.long == nil && len(e.data)+len(b) > maxEvent {
-		e.long = newJSONScanner(a.form.answer)
+		e.long = &jsonScanner{}
+		e.long.begins(a.form.answer)
 		e.long.feed(e.data, a)
 		e.data, e.last = nil, isLast(e.data)
 	}

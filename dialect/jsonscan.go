@@ -40,10 +40,9 @@ const (
 	maxKey   = 64
 )
 
-func newJSONScanner(wanted []want) *jsonScanner {
-	s := &jsonScanner{wanted: wanted, which: -1}
-	s.value = s.small[:0]
-	return s
+// begins makes ready a scanner that was not used yet.
+func (s *jsonScanner) begins(wanted []want) {
+	s.wanted, s.which, s.value = wanted, -1, s.small[:0]
 }
 
 // feed takes a chunk, and gives the answer each wanted value that it completes.

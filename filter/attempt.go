@@ -4,9 +4,9 @@ package filter
 
 import (
 	"encoding/binary"
-	"math/rand/v2"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/weirproxy/weir/policy"
 	"github.com/weirproxy/weir/policy/feedback"
@@ -14,7 +14,7 @@ import (
 
 // Envoy may send a request again, and only filters of the cluster see that. So weir's filter stands there, too, in the role of an
 // attempt: in the same VM, for both have the same code and the same vm_id, so that it finds the stream in its memory. They know each
-// other by a random number in the stream's filter state, which no caller can write and which never leaves: headers would not do,
+// other by a number in the stream's filter state, which no caller can write and which never leaves: headers would not do,
 // for all attempts send the same ones, and what the first has taken out the second does not find.
 
 // AttemptConfig is the configuration of the filter in a cluster. It has no policy, so that a new one changes no cluster.
@@ -36,15 +36,17 @@ func (s *Stream) issueTicket() {
 	if !s.vm.attempts || !s.provider.Attempts {
 		return
 	}
-	s.attempts.ticket = rand.Uint64() | 1
-	s.vm.tickets[s.attempts.ticket] = s
-	s.vm.host.SetProperty(ticketState, string(binary.LittleEndian.AppendUint64(nil, s.attempts.ticket)))
+	if s.attempts.ticket = s.vm.tickets.issue(s); s.attempts.ticket == 0 {
+		return
+	}
+	binary.LittleEndian.PutUint64(s.vm.ticket[:], s.attempts.ticket)
+	s.vm.host.SetProperty(ticketState, unsafe.String(&s.vm.ticket[0], len(s.vm.ticket)))
 }
 
 // dropTicket ends that.
 func (s *Stream) dropTicket() {
 	if s.attempts.ticket != 0 {
-		delete(s.vm.tickets, s.attempts.ticket)
+		s.vm.tickets.drop(s.attempts.ticket)
 		s.attempts.ticket = 0
 	}
 }
@@ -60,7 +62,7 @@ type Attempt struct {
 func (p *Plugin) Attempts() bool { return p.policy == nil }
 
 // NewAttempt begins an attempt, which the host knows by its id.
-func (p *Plugin) NewAttempt(id uint32) *Attempt { return &Attempt{vm: p.vm, id: id} }
+func (p *Plugin) NewAttempt(id uint32) Attempt { return Attempt{vm: p.vm, id: id} }
 
 // RequestHeaders lets the attempt go, if it is the first, or if it is admitted as any request is.
 func (a *Attempt) RequestHeaders() (action Action) {
@@ -75,7 +77,7 @@ func (a *Attempt) RequestHeaders() (action Action) {
 		return Continue // it did not come through weir
 	}
 	if len(ticket) == 8 {
-		a.stream = a.vm.tickets[binary.LittleEndian.Uint64([]byte(ticket))]
+		a.stream = a.vm.tickets.find(binary.LittleEndian.Uint64([]byte(ticket)))
 	}
 	if a.stream == nil {
 		return a.orphan()
@@ -157,7 +159,7 @@ func (s *Stream) again(attempt *Attempt) (a Action) {
 	switch {
 	case s.phase == sent:
 		s.endAttempt()
-	case s.take != nil && s.take.w.attempt != nil: // that one has gone while it was asked for
+	case s.take != nil && s.take.w.attempt != 0: // that one has gone while it was asked for
 		s.abandon()
 	default:
 		return Continue
@@ -175,7 +177,7 @@ func (s *Stream) again(attempt *Attempt) (a Action) {
 		return s.turnDown(&d.Refusal, "") // its body is on the way: it goes nowhere else
 	}
 	if len(w.path.Central) > 0 {
-		w.attempt = attempt
+		w.attempt = attempt.id
 		if a = min(s.proceed(now, &w), Pause); s.phase == waiting {
 			a = Pause // the attempt; the rest of the body goes on to where Envoy holds it for that
 		}

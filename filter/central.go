@@ -113,8 +113,8 @@ func (t *take) answered(status int, body []byte) {
 
 // enter makes host calls be about the stream, or about the attempt that Envoy makes for it.
 func (t *take) enter() {
-	if t.w.attempt != nil {
-		t.stream.vm.host.Enter(t.w.attempt.id)
+	if t.w.attempt != 0 {
+		t.stream.vm.host.Enter(t.w.attempt)
 		return
 	}
 	t.stream.vm.enter(t.stream.id)

@@ -73,7 +73,7 @@ func (s *Stream) onFloor(now int64) Action {
 // admittedCentrally lets the request go.
 func (s *Stream) admittedCentrally(now int64) Action {
 	w := s.take.w
-	if w.attempt != nil {
+	if w.attempt != 0 {
 		s.phase = sent
 		s.vm.countRetry()
 		s.vm.countAdmitted()
@@ -120,7 +120,7 @@ func (s *Stream) refusedCentrally(now int64, r *policy.Refusal) Action {
 	w.until += rand.Int64N((w.until-now)/10 + 1) // others have been told the same
 	queues := s.class.OnLimit == policy.OnLimitQueue && mayWait(r.Reason)
 	switch {
-	case w.attempt != nil:
+	case w.attempt != 0:
 		return s.turnDown(r, "") // its body is on the way: it goes nowhere else
 	case w.as != policy.Admit: // what it was refused for in the first place
 		return s.turnDown(&w.why, unnamed(&w.caller, w.why.Tier))

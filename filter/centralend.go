@@ -47,7 +47,7 @@ func (v *VM) lateTakes(now int64) {
 			continue
 		}
 		s := t.stream
-		if t.w.attempt != nil { // it is gone, or would have had its answer; the next one finds what it needs here
+		if t.w.attempt != 0 { // it is gone, or would have had its answer; the next one finds what it needs here
 			t.close()
 			s.vm.ledger.Settle(now, &s.reservation, policy.Cost{})
 			v.owe(now, t.id, policy.Cost{})

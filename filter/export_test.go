@@ -8,7 +8,7 @@ func (v *VM) Held() (inFlight, waiting, places, tickets int) {
 	for _, p := range v.plugins {
 		waiting += int(p.budget.entries)
 	}
-	return int(v.InFlight()), waiting + len(v.waiters), int(v.room.held.entries + v.room.held.bytes), len(v.tickets)
+	return int(v.InFlight()), waiting + len(v.waiters), int(v.room.held.entries + v.room.held.bytes), len(v.tickets.streams) - len(v.tickets.free)
 }
 
 // Outlines is how many streams that are over still have what they kept of their body.

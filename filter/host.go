@@ -9,8 +9,8 @@ import (
 )
 
 // A Host is what the filter needs of Envoy. Calls about headers, bodies and properties mean the stream whose callback is
-// running. Bodies, headers of answers and values of shared data lie in memory that is the filter's until the callback ends: what is
-// kept of them longer is copied.
+// running. Bodies, headers of answers, properties and values of shared data lie in memory that is the filter's until the callback ends, headers
+// of requests in memory that is until the stream is done: what is kept of them longer is copied.
 type Host interface {
 	policy.Store // shared data
 

@@ -147,7 +147,7 @@ func (a *asker) read(s policy.Source) string {
 	case policy.FromAPIKey:
 		return a.apiKey()
 	case policy.FromPeer:
-		return a.host.Property(peerName)
+		return strings.Clone(a.host.Property(peerName))
 	case policy.FromClaim:
 		return a.claim(s.Arg)
 	case policy.FromSourceIP:
@@ -229,7 +229,7 @@ func credential(value string) string {
 
 // claim reads a claim of the token that Envoy's jwt_authn filter has checked, from payload_in_metadata: jwt_payload.
 func (a *asker) claim(path string) string {
-	return a.host.Property("metadata\x00filter_metadata\x00envoy.filters.http.jwt_authn\x00jwt_payload\x00" + strings.ReplaceAll(path, ".", "\x00"))
+	return strings.Clone(a.host.Property("metadata\x00filter_metadata\x00envoy.filters.http.jwt_authn\x00jwt_payload\x00" + strings.ReplaceAll(path, ".", "\x00")))
 }
 
 // traceID is the second field of a W3C traceparent.

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"strings"
 	"time"
 	"unsafe"
 
@@ -161,7 +162,7 @@ func newMember(v *VM, p *Plugin, s memberState) *member {
 }
 
 // nodeName is what Envoy calls itself.
-func (v *VM) nodeName() string { return v.host.Property("xds\x00node\x00id") }
+func (v *VM) nodeName() string { return strings.Clone(v.host.Property("xds\x00node\x00id")) }
 
 // adopt makes the member go by a policy.
 func (m *member) adopt(p *Plugin) {

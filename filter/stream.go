@@ -179,7 +179,7 @@ func (s *Stream) RequestTrailers() (a Action) {
 // it waits than Envoy buffers anyway.
 func (s *Stream) held() Action {
 	switch {
-	case s.phase == waiting && s.take != nil && s.take.w.attempt != nil: // that waits, and Envoy holds what comes for it
+	case s.phase == waiting && s.take != nil && s.take.w.attempt != 0: // that waits, and Envoy holds what comes for it
 		return Continue
 	case s.phase == waiting && (s.partial || s.take != nil && !s.call.API.Metered()):
 		return HoldBack

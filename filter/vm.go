@@ -55,9 +55,10 @@ type VM struct {
 	centrals centrals
 
 	pools    map[policy.Key]*pool
-	gates    uint64             // changes to all pools that this worker knows of
-	attempts bool               // this VM counts Envoy's attempts
-	tickets  map[uint64]*Stream // by the number that their attempts know them by
+	gates    uint64 // changes to all pools that this worker knows of
+	attempts bool   // this VM counts Envoy's attempts
+	tickets  tickets
+	ticket   [8]byte // the last one, as the host is told
 }
 
 // NewVM makes the state of one VM.
@@ -71,8 +72,8 @@ func NewVM(h Host) *VM {
 		offers:  map[bucketKey]*offer{},
 		models:  map[policy.Key]bool{},
 		pools:   map[policy.Key]*pool{},
-		tickets: map[uint64]*Stream{},
 	}
+	v.tickets.last = v.id
 	v.centrals.takes = map[*take]struct{}{}
 	v.ledger, v.room.vm, v.memberOf = policy.NewLedger(h, v.id), v, v.reader.Member
 	return v

@@ -56,7 +56,7 @@ type waiter struct {
 	until   int64          // ns: the control plane has said that it is of no use to ask before
 	as      policy.Verdict // where it goes, if not where it was meant to
 	why     policy.Refusal // why it does
-	attempt *Attempt       // that it is, if it is not the first
+	attempt uint32         // the id of that which it is, if it is not the first; 0: it is
 }
 
 // line gives the line for a pool; create says whether to make it.

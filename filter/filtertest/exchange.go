@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/weirproxy/weir/filter"
 )
@@ -54,6 +55,7 @@ type Exchange struct {
 	closed     bool
 	properties map[string]string
 	state      map[string]string
+	owned      [][]byte // what the filter has of the request's headers
 }
 
 // Open sends a request through a worker as far as it goes: until it has left, is answered, or is held.
@@ -202,7 +204,17 @@ func (x *Exchange) Close() {
 	if !x.closed {
 		x.closed = true
 		x.run(x.callbacks.done)
+		for _, b := range x.owned {
+			spoil(b)
+		}
 	}
+}
+
+// own gives a string that is the filter's until the stream is done: who uses it then reads nonsense.
+func (x *Exchange) own(s string) string {
+	b := []byte(s)
+	x.owned = append(x.owned, b)
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // Upstream gives a header as it leaves; "" if there is none.
@@ -270,6 +282,6 @@ func (x *Exchange) reply(status int, headers [][2]string, body []byte) {
 	x.worker.stop = true // as in Envoy: the stream whose callback is running does not go on
 	x.Reply = &Reply{Status: status, Headers: http.Header{}, Body: string(body)}
 	for _, h := range headers {
-		x.Reply.Headers.Add(h[0], h[1])
+		x.Reply.Headers.Add(strings.Clone(h[0]), strings.Clone(h[1]))
 	}
 }

@@ -5,6 +5,7 @@ package filtertest
 import (
 	"crypto/rand"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/filter"
@@ -35,7 +36,8 @@ func (n *native) configureAttempts() (err error) {
 }
 
 func (n *native) attempt(x *Exchange) attemptCallbacks {
-	return nativeAttempt{n.attempts.NewAttempt(n.worker.name(x))}
+	a := n.attempts.NewAttempt(n.worker.name(x))
+	return nativeAttempt{&a}
 }
 
 type nativeAttempt struct{ a *filter.Attempt }
@@ -96,11 +98,17 @@ func (h nativeHost) Set(key string, value []byte, cas uint32) bool {
 
 func (h nativeHost) RequestHeaders(to [][2]string) [][2]string {
 	h.w.process.check("request_headers")
-	return append(to[:0], h.w.current.Headers...)
+	to = to[:0]
+	for _, kv := range h.w.current.Headers {
+		to = append(to, [2]string{h.w.current.own(kv[0]), h.w.current.own(kv[1])})
+	}
+	return to
 }
 
-func (h nativeHost) SetRequestHeader(name, value string) { h.w.current.setRequest(name, value) }
-func (h nativeHost) RemoveRequestHeader(name string)     { h.w.current.removeRequest(name) }
+func (h nativeHost) SetRequestHeader(name, value string) {
+	h.w.current.setRequest(strings.Clone(name), strings.Clone(value))
+}
+func (h nativeHost) RemoveRequestHeader(name string) { h.w.current.removeRequest(name) }
 
 func (h nativeHost) RequestBody(from, size int) []byte {
 	h.w.process.check("request_body")
@@ -125,7 +133,9 @@ func (h nativeHost) ResponseHeader(name string) string {
 	return h.w.lendString(valueOf(h.w.current.answer, name))
 }
 
-func (h nativeHost) SetResponseHeader(name, value string) { h.w.current.setResponse(name, value) }
+func (h nativeHost) SetResponseHeader(name, value string) {
+	h.w.current.setResponse(strings.Clone(name), strings.Clone(value))
+}
 
 func (h nativeHost) Random(to []byte) bool {
 	h.w.process.check("random")
@@ -149,9 +159,11 @@ func (h nativeHost) Post(_, path, _ string, body []byte, timeout time.Duration, 
 	return true
 }
 
-func (h nativeHost) Property(path string) string { return h.w.property(path) }
+func (h nativeHost) Property(path string) string { return h.w.lendString(h.w.property(path)) }
 
-func (h nativeHost) SetProperty(name, value string) { h.w.current.setProperty(name, value) }
+func (h nativeHost) SetProperty(name, value string) {
+	h.w.current.setProperty(name, strings.Clone(value))
+}
 
 func (h nativeHost) Reply(status int, headers [][2]string, body []byte) {
 	h.w.process.check("reply")

@@ -13,7 +13,8 @@ type context struct {
 	kind    kind
 	plugin  *filter.Plugin // nil: it has no policy, or not yet
 	stream  *filter.Stream
-	attempt *filter.Attempt
+	attempt filter.Attempt
+	place   *place   // of the request's headers
 	next    *context // in the same bucket, or of those that are free
 }
 
@@ -36,6 +37,9 @@ func bucket(id uint32) **context { return &contexts[id%uint32(len(contexts))] }
 
 // stray is the context of ids that are not there, which Envoy never asks for.
 var stray = context{kind: nothing}
+
+// current is the one whose callback is running.
+var current = &stray
 
 // find gives the context of an id; nil if there is none.
 func find(id uint32) *context {

@@ -38,7 +38,10 @@ func pairs(to [][2]string) [][2]string {
 }
 
 func (host) RequestHeaders(to [][2]string) [][2]string {
-	if getHeaderMapPairs(requestHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 || out.size < 4 {
+	holding = true
+	status := getHeaderMapPairs(requestHeaders, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	current.place, held, holding = held, nil, false
+	if status != 0 || out.size < 4 {
 		return to[:0]
 	}
 	return pairs(to)

@@ -108,7 +108,9 @@ func setProperty(path unsafe.Pointer, pathSize int32, value unsafe.Pointer, size
 
 func (host) Property(path string) string {
 	p, n := data(path)
-	if getProperty(p, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size)) != 0 {
+	lending = true
+	status := getProperty(p, n, unsafe.Pointer(&out.data), unsafe.Pointer(&out.size))
+	if lending = false; status != 0 || out.size == 0 {
 		return ""
 	}
 	return unsafe.String(out.data, out.size)

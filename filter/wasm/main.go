@@ -171,7 +171,8 @@ func (c *context) end() {
 	if c.kind == stream {
 		c.kind = nothing
 		c.stream.Done()
-		c.stream = nil
+		leavePlace(c.place)
+		c.stream, c.place = nil, nil
 	}
 }
 
