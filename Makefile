@@ -75,8 +75,9 @@ bench-pushes: $(BINARY) $(ENVOY) ## measure what pushes of shares cost requests 
 	go build -o build/pusher ./internal/pusher
 	cd bench && go build -o ../build/bench . && ../build/bench -root .. -pushes -out ../docs/capacity.md
 
-profile: ## measure anew by which profile the filter is compiled: filter/wasm/default.pgo, which go build takes by itself
+profile: ## measure anew by which profile the filter is compiled, filter/wasm/default.pgo, and the order of its functions, order.txt
 	go test ./filter -run '^$$' -bench Request -benchtime 100000x -o build/filter.test -cpuprofile filter/wasm/default.pgo
+	go test ./filter -run OrderOfFunctions -count 1 -update
 
 tokens-report: ## how far the token estimates are from real tokenizers, by family and kind, beside naive rules
 	@go run ./internal/tokensreport policy/tokens/testdata/texts.jsonl

@@ -18,20 +18,23 @@ import (
 )
 
 // module builds the filter as it is now, and compiles it once for all tests.
-var module = sync.OnceValues(func() (*filtertest.Module, error) {
+var module = sync.OnceValues(func() (*filtertest.Module, error) { return built(filtertest.Compile) })
+
+// built builds the filter and has it read.
+func built(read func(file string) (*filtertest.Module, error), flags ...string) (*filtertest.Module, error) {
 	dir, err := os.MkdirTemp("", "weir-filter-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "weir.wasm")
-	build := exec.Command("go", "run", "./internal/wasmflow", file)
+	build := exec.Command("go", append(append([]string{"run", "./internal/wasmflow"}, flags...), file)...)
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
-	return filtertest.Compile(file)
-})
+	return read(file)
+}
 
 // both runs a test on the filter's Go code and on the compiled wasm.
 func both(t *testing.T, workers int, policy string, test func(t *testing.T, p *filtertest.Process)) {

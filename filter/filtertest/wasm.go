@@ -12,6 +12,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/weirproxy/weir/filter"
@@ -26,12 +27,23 @@ type Module struct {
 }
 
 // Compile reads and compiles a wasm file.
-func Compile(file string) (*Module, error) {
+func Compile(file string) (*Module, error) { return compile(context.Background(), file) }
+
+// Trace is Compile for a file with the names of functions: called is told each that is called.
+func Trace(file string, called func(name string)) (*Module, error) {
+	listen := experimental.FunctionListenerFactoryFunc(func(f api.FunctionDefinition) experimental.FunctionListener {
+		return experimental.FunctionListenerFunc(func(context.Context, api.Module, api.FunctionDefinition, []uint64, experimental.StackIterator) {
+			called(f.Name())
+		})
+	})
+	return compile(experimental.WithFunctionListenerFactory(context.Background(), listen), file)
+}
+
+func compile(ctx context.Context, file string) (*Module, error) {
 	code, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("no compiled filter: %w", err)
 	}
-	ctx := context.Background()
 	m := &Module{runtime: wazero.NewRuntime(ctx), workers: map[string]*Worker{}}
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command wasmflow builds the filter: Go's compiler makes the WebAssembly, and this gives its functions the control flow that
-// WebAssembly has, blocks, loops and branches, in place of a jump through a table for each step. See RATIONALE.md, "Why is the filter's
-// control flow written anew?".
+// WebAssembly has, blocks, loops and branches, in place of a jump through a table for each step, and puts those first that a request runs
+// through. See RATIONALE.md, "Why is the filter's control flow written anew?".
 package main
 
 import (
@@ -10,24 +10,29 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 func main() {
 	tags := flag.String("tags", "", "build tags")
-	flag.Usage = func() { fmt.Fprintln(os.Stderr, "Use, in the project's root: wasmflow [-tags TAGS] OUT") }
+	names := flag.Bool("names", false, "leave the names of functions in, and the functions where they were")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "Use, in the project's root: wasmflow [-tags TAGS] [-names] OUT") }
 	if flag.Parse(); flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := build(*tags, flag.Arg(0)); err != nil {
+	if err := build(*tags, *names, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "wasmflow:", err)
 		os.Exit(1)
 	}
 }
 
+// orderFile has the names of the functions that come first: see TestOrderOfFunctions in filter.
+const orderFile = "filter/wasm/order.txt"
+
 // build makes a file of the filter. The same source gives the same bytes, whatever git says: its hash is its name. Names of functions
 // are needed here, and left out.
-func build(tags, out string) error {
+func build(tags string, names bool, out string) error {
 	f, err := os.CreateTemp("", "weir-*.wasm")
 	if err != nil {
 		return err
@@ -52,6 +57,15 @@ func build(tags, out string) error {
 		return err
 	}
 	m.keepCalls()
+	if names {
+		return os.WriteFile(out, m.write(), 0o644)
+	}
+	first, err := os.ReadFile(orderFile)
+	if err != nil {
+		return err
+	}
+	m.place(strings.Split(string(first), "\n"))
+	m.dropNames()
 	return os.WriteFile(out, m.write(), 0o644)
 }
 

@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A module is what matters here of one.
 type module struct {
@@ -26,6 +29,8 @@ const (
 	typeSection     = 1
 	importSection   = 2
 	functionSection = 3
+	exportSection   = 7
+	elementSection  = 9
 	codeSection     = 10
 )
 
@@ -103,13 +108,16 @@ func (m *module) readNames(r *reader) {
 	}
 }
 
-// write gives the module with the bodies that it has now, and without what is for people only.
+// dropNames leaves out what is for people only.
+func (m *module) dropNames() {
+	m.sections = slices.DeleteFunc(m.sections, func(s section) bool { return s.id == customSection })
+}
+
+// write gives the module with the bodies that it has now.
 func (m *module) write() []byte {
 	b := []byte(magic)
 	for _, s := range m.sections {
 		switch s.id {
-		case customSection:
-			continue
 		case functionSection:
 			s.body = appendUnsigned(nil, uint32(len(m.types)))
 			for _, t := range m.types {
