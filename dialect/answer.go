@@ -48,7 +48,8 @@ type framer interface {
 
 // Start begins an answer to a call of the API with this content type. Answers that cannot hold usage are not read.
 func (r *Reader) Start(a *Answer, api API, family tokens.Family, contentType string) {
-	*a = Answer{form: forms[api], set: &r.set, family: family, usage: NoUsage()}
+	*a = Answer{}
+	a.form, a.set, a.family, a.usage = forms[api], &r.set, family, NoUsage()
 	a.usage.rule = a.form.rule
 	if !api.Metered() {
 		return

@@ -268,8 +268,8 @@ func TestOutputOfCutStreams(t *testing.T) {
 		"ollama":  {OllamaGenerate, "application/x-ndjson", "{\"model\":\"llama\",\"created_at\":\"2025\",\"response\":\"hello world\"}\n"},
 	} {
 		a := answerIn(row.api, row.contentType, []byte(row.body), func(left int) int { return left })
-		if a.Output() != 2 || a.Usage().Said() {
-			t.Errorf("%s: %d tokens, %+v", name, a.Output(), a.Usage())
+		if u := a.Usage(); a.Output() != 2 || u.Said() {
+			t.Errorf("%s: %d tokens, %+v", name, a.Output(), u)
 		}
 	}
 }

@@ -39,10 +39,10 @@ func NoUsage() Usage {
 }
 
 // Said says whether input or output is known.
-func (u Usage) Said() bool { return u.Input >= 0 || u.Output >= 0 }
+func (u *Usage) Said() bool { return u.Input >= 0 || u.Output >= 0 }
 
 // Charged is the input that counts toward limits by the provider's own rules; -1 if it is not said.
-func (u Usage) Charged() int64 {
+func (u *Usage) Charged() int64 {
 	if u.Input < 0 {
 		return -1
 	}
@@ -54,7 +54,7 @@ func (u Usage) Charged() int64 {
 }
 
 // Produced is all the output; -1 if it is not said.
-func (u Usage) Produced() int64 {
+func (u *Usage) Produced() int64 {
 	if u.rule&reasoningBeside != 0 && u.Reasoning >= 0 {
 		return max(u.Output, 0) + u.Reasoning
 	}
@@ -62,7 +62,7 @@ func (u Usage) Produced() int64 {
 }
 
 // Uncounted is the input that counts toward no limit and is paid for.
-func (u Usage) Uncounted() int64 {
+func (u *Usage) Uncounted() int64 {
 	if u.rule&cacheBeside == 0 {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (u Usage) Uncounted() int64 {
 }
 
 // Counts splits so much input and output into the kinds that have prices or weights of their own.
-func (u Usage) Counts(input, output int64) policy.TokenCounts {
+func (u *Usage) Counts(input, output int64) policy.TokenCounts {
 	t := policy.TokenCounts{Input: input, Output: output, Reasoning: min(max(u.Reasoning, 0), output), Uncounted: u.Uncounted()}
 	if u.rule&cacheBeside == 0 {
 		t.Cached = min(max(u.CacheRead, 0), input)

@@ -100,7 +100,9 @@ func (p *Plugin) NewStream(id uint32) *Stream {
 	if n := len(v.free); n > 0 {
 		s := v.free[n-1]
 		v.free = v.free[:n-1]
-		*s = Stream{plugin: p, vm: v, id: id, headers: s.headers, familyOf: s.familyOf}
+		headers, family := s.headers, s.familyOf
+		*s = Stream{} // where it is: not made elsewhere and copied
+		s.plugin, s.vm, s.id, s.headers, s.familyOf = p, v, id, headers, family
 		return s
 	}
 	s := &Stream{plugin: p, vm: v, id: id}

@@ -58,7 +58,7 @@ const (
 
 // Charge is what a call counts as in the end: the settlement table of docs/reference.md. keep is the policy's
 // settle.uncertain: keep.
-func (o Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
+func (o *Outcome) Charge(reserved Cost, keep bool) (Cost, ChargeSource) {
 	input := o.InputEstimated
 	counted := Cost{Requests: 1, Input: input, Output: o.OutputSeen}
 	switch o.Ending {

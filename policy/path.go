@@ -88,17 +88,27 @@ func (p *Policy) tenantPath(to *Path, c *Caller) {
 	}
 	if len(p.user) > 0 {
 		space := space
-		limit := p.user[c.Tenant+"/"+c.User]
-		if space.Named = limit != nil; !space.Named {
-			limit = p.user[defaultName]
-			if l := p.user[c.User]; l != nil && strings.IndexByte(c.User, '/') < 0 {
-				limit = l
-			}
-		}
+		limit, named := p.userLimit(c)
+		space.Named = named
 		p.add(to, Step{Tier: TierUser, Space: space, Key: p.Hasher.Key(TierUser, c.Tenant, c.User), Owner: tenant, Limit: limit})
 	}
 	space.Named = named
 	p.add(to, Step{Tier: TierTenant, Space: space, Key: tenant, Limit: limit})
+}
+
+// userLimit gives a user's limit; named: it is the user's own.
+func (p *Policy) userLimit(c *Caller) (l *Limit, named bool) {
+	l = p.user[defaultName]
+	if l != nil && len(p.user) == 1 {
+		return l, false // mostly: without a look for names
+	}
+	if own := p.user[c.Tenant+"/"+c.User]; own != nil {
+		return own, true
+	}
+	if all := p.user[c.User]; all != nil && strings.IndexByte(c.User, '/') < 0 {
+		l = all
+	}
+	return l, false
 }
 
 // environmentPath adds an environment's own limits, and its share of those of the model.
