@@ -23,6 +23,7 @@ type process struct {
 	dir        string // of its log
 	cmd        *exec.Cmd
 	exited     chan struct{}
+	took       time.Duration // from its start until its address answered
 }
 
 func freeAddr() string {
@@ -46,11 +47,13 @@ func (p *process) start() error {
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
+	began := time.Now()
 	p.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, exited chan struct{}) { _ = cmd.Wait(); close(exited) }(p.cmd, p.exited)
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.DialTimeout("tcp", p.addr, time.Second); err == nil {
 			c.Close()
+			p.took = time.Since(began)
 			return nil
 		}
 		select {

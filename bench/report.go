@@ -61,8 +61,8 @@ func figures(loads []load, of func(load) float64) (x []float64) {
 }
 
 func (r *report) throughput(peers []*peer, loads [][]load) {
-	r.table("Throughput, 32 connections, 2 KB", "Median of the rounds. Processor time and memory are of all of a peer's processes: Envoy, its service and Redis, or its control plane. The client and the provider share the processors with them.",
-		"peer", "requests/s", "÷ plain Envoy (spread)", "p99 ms", "CPU µs a request", "memory MiB")
+	r.table("Throughput, 32 connections, 2 KB", "Median of the rounds. Processor time and memory are of all of a peer's processes: Envoy, its service and Redis, or its control plane. The client and the provider share the processors with them. The start is that of Envoy or of the gateway, until it takes connections.",
+		"peer", "requests/s", "÷ plain Envoy (spread)", "p99 ms", "CPU µs a request", "memory MiB", "start ms")
 	rate := func(l load) float64 { return l.perSecond }
 	base := figures(loads[slices.IndexFunc(peers, func(p *peer) bool { return p.name == "plain Envoy" })], rate)
 	for k, p := range peers {
@@ -73,11 +73,11 @@ func (r *report) throughput(peers []*peer, loads [][]load) {
 		cells := []string{p.name, fmt.Sprintf("%.0f", median(rates)), spread(median(parts), parts),
 			fmt.Sprintf("%.1f", median(figures(loads[k], func(l load) float64 { return float64(l.p99.Microseconds()) / 1000 })))}
 		if p.parts == nil {
-			r.row(append(cells, "", "")...)
+			r.row(append(cells, "", "", "")...)
 			continue
 		}
 		r.row(append(cells, fmt.Sprintf("%.0f", median(figures(loads[k], load.ofCPU))),
-			fmt.Sprint(slices.MaxFunc(loads[k], func(a, b load) int { return cmp.Compare(a.memory, b.memory) }).memory>>20))...)
+			fmt.Sprint(slices.MaxFunc(loads[k], func(a, b load) int { return cmp.Compare(a.memory, b.memory) }).memory>>20), fmt.Sprint(p.parts[0].took.Milliseconds()))...)
 	}
 }
 

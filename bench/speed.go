@@ -58,6 +58,29 @@ func (b *bench) latency(ctx context.Context, body []byte, n int, views ...view) 
 	return nil
 }
 
+// alone gives each peer n requests in its turn, over one connection, and a tenth more before them: what a peer takes that has the machine, and
+// its caches, to itself.
+func (b *bench) alone(ctx context.Context, body []byte, n int) error {
+	all := make([]samples, len(b.peers))
+	for range batches {
+		for k, p := range b.peers {
+			client := newClient(1)
+			for i := range n + n/10 {
+				a, err := sendOK(ctx, client, p.addr, call{"perf", body})
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.name, err)
+				}
+				if i >= n/10 {
+					all[k] = append(all[k], []time.Duration{a.total})
+				}
+			}
+			client.CloseIdleConnections()
+		}
+	}
+	b.report.latency(fmt.Sprintf("a chat of 2 KB, %d of one peer after another", n), b.peers, all)
+	return nil
+}
+
 func (b *bench) latencies(ctx context.Context) error {
 	n := map[bool]int{false: 700, true: 10}[b.short]
 	s := script{tag: "perf", prompt: 100, completion: 100}
@@ -66,6 +89,9 @@ func (b *bench) latencies(ctx context.Context) error {
 		if err := b.latency(ctx, chat(s, 100, false, prose(kb<<10)), max(n/max(kb/64, 1), 10), view{fmt.Sprintf("a chat of %d KB", kb), total}); err != nil {
 			return err
 		}
+	}
+	if err := b.alone(ctx, chat(s, 100, false, prose(2<<10)), max(n/2, 10)); err != nil {
+		return err
 	}
 	s.chunks, s.gap = 10, 2*time.Millisecond
 	return b.latency(ctx, chat(s, 100, true, prose(2<<10)), max(n/4, 10),
