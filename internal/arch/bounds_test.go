@@ -18,7 +18,7 @@ var mapBounds = map[string]string{
 	"filter centrals.takes": "streams", "filter member.limits": "the policy", "filter member.keys": "maxKeys", "filter member.quotas": "maxQuotas",
 	"filter member.given": "member.quotas", "filter member.waits": "member.quotas, for each worker, for a third of a second", "filter metrics.denied": "reasons and dimensions",
 	"filter metrics.queued": "classes of the policy", "filter VM.waiters": "the queue's entries", "filter VM.offers": "maxOffers",
-	"filter VM.epochs": "the control plane's document", "filter VM.models": "maxModels", "filter VM.pools": "models of policies", "filter VM.tickets": "streams",
+	"filter VM.epochs": "the control plane's document", "filter VM.models": "maxModels", "filter VM.pools": "models of policies",
 	"filter Plugin.providers": "the policy", "filter Plugin.lines": "the policy", "filter Plugin.parts": "the policy", "filter Plugin.pools": "the policy",
 	"filter Plugin.families": "maxFamilies",
 

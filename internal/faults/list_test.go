@@ -56,4 +56,6 @@ var faults = []fault{
 	{"no model in a body that is not read to its end", "filter/hold.go", "return s.modelInBody() && (q.Model", "return false && (q.Model", "TestHoldIsBounded"},
 	{"a backslash at the end of a piece of a body", "dialect/outline.go", "(n == len(b) && o.odd)", "false", "TestOutlineSaysWhatTheBodySays"},
 	{"money rounded down", "policy/rating.go", "min(nano%1000, 1)", "0", "TestRating"},
+	{"a ticket finds who has its place now", "filter/ticket.go", "s != nil && s.attempts.ticket == ticket", "s != nil", "TestTickets"},
+	{"a value that is passed over at once where it may be a key", "dialect/jsonscan.go", "|| !s.hasKey[0] ||", "||", "FuzzAnswer"},
 }
