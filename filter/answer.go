@@ -110,8 +110,9 @@ func (s *Stream) Done() {
 	s.settle(false)
 	s.writeLog()
 	s.answer, s.packed, s.outline = dialect.Answer{}, nil, nil // and what they hold
-	if v := s.vm; len(v.free) < maxFree && s.phase != done {
-		s.phase = done
+	before := s.phase
+	s.phase = done // also one whose memory is not kept: an answer may be on its way to it
+	if v := s.vm; len(v.free) < maxFree && before != done {
 		v.free = append(v.free, s)
 	}
 }

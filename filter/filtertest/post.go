@@ -17,6 +17,7 @@ type post struct {
 func (w *Worker) post(path string, body []byte, timeout time.Duration, answer func(status int, body []byte)) {
 	p := w.process
 	p.Posts++
+	of := w.current // as in Envoy: the answer goes with the stream
 	o := &post{there: p.Clock, back: p.Clock, timeout: p.Clock + int64(timeout)}
 	if p.Late != nil {
 		there, back := p.Late(path)
@@ -29,7 +30,7 @@ func (w *Worker) post(path string, body []byte, timeout time.Duration, answer fu
 		}
 	}
 	o.answer = func(status int, body []byte) {
-		if !w.Dead {
+		if !w.Dead && (of == nil || !of.closed) {
 			answer(status, body)
 			w.takeBack()
 		}

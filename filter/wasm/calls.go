@@ -16,11 +16,31 @@ var running uint32
 // A call is one that was posted and has no answer yet.
 type call struct {
 	plugin uint32
+	until  int64 // an answer, or that there is none, would have come by then
 	answer func(status int, body []byte)
 }
 
 // calls are by their numbers, which no two of a VM share.
 var calls = map[uint32]call{}
+
+// patience is for how long after its time-out a call is still known: a worker that stood still gets its answers later.
+const patience = 5 * time.Second
+
+var looked int64 // when: for lost calls
+
+// dropLost forgets calls that get no answer any more: who leaves before Envoy has one gets none.
+func dropLost() {
+	now := host{}.Now()
+	if now-looked < int64(time.Second) {
+		return
+	}
+	looked = now
+	for token, c := range calls {
+		if now > c.until {
+			delete(calls, token)
+		}
+	}
+}
 
 //go:wasmimport env proxy_http_call
 func httpCall(cluster unsafe.Pointer, clusterSize int32, headers unsafe.Pointer, headersSize int32, body unsafe.Pointer, bodySize int32,
@@ -37,7 +57,7 @@ func (host) Post(cluster, path, contentType string, body []byte, timeout time.Du
 		unsafe.Pointer(unsafe.SliceData(trailers)), int32(len(trailers)), uint32(timeout.Milliseconds()), unsafe.Pointer(&token)) != 0 {
 		return false
 	}
-	calls[token] = call{running, answer}
+	calls[token] = call{running, host{}.Now() + int64(timeout+patience), answer}
 	return true
 }
 

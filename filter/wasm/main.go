@@ -63,6 +63,7 @@ func configure(c *context, config []byte) bool {
 func onTick(id uint32) {
 	if c, before := enter(id); c.plugin != nil {
 		state.Tick(c.plugin)
+		dropLost()
 		leave(before)
 	}
 }
