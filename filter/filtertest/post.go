@@ -17,7 +17,10 @@ type post struct {
 func (w *Worker) post(path string, body []byte, timeout time.Duration, answer func(status int, body []byte)) {
 	p := w.process
 	p.Posts++
-	of := w.current // as in Envoy: the answer goes with the stream
+	of := w.current // as in Envoy, the answer goes with the stream; in a tick the plugin asks, whatever stream it has entered
+	if w.ticks {
+		of = nil
+	}
 	o := &post{there: p.Clock, back: p.Clock, timeout: p.Clock + int64(timeout)}
 	if p.Late != nil {
 		there, back := p.Late(path)

@@ -100,7 +100,7 @@ func (p *Process) tick() {
 	p.move()
 	for i, w := range p.workers {
 		if p.Ticking = i; !w.Dead {
-			w.vm.tick()
+			w.tick()
 			w.takeBack()
 		}
 	}

@@ -11,6 +11,7 @@ type Worker struct {
 	process *Process
 	vm      vm
 	current *Exchange // whose callback is running, or whom it means
+	ticks   bool      // a tick is running
 	stop    bool      // a stream has been answered in this callback
 
 	answered struct { // to a post
@@ -36,6 +37,12 @@ func (w *Worker) Reload(policy []byte) error {
 
 // firstStream is the id of the first stream where the filter runs natively.
 const firstStream = 100
+
+func (w *Worker) tick() {
+	w.ticks, w.current = true, nil
+	defer func() { w.ticks = false }()
+	w.vm.tick()
+}
 
 // name gives an exchange an id.
 func (w *Worker) name(x *Exchange) uint32 {
