@@ -259,7 +259,7 @@ func TestEndpoints(t *testing.T) {
 		{off, "POST", "/.weir/reserve", 404, "not_found"}, {off, "GET", "/.weir/budget", 404, "not_found"},
 	} {
 		for _, mode := range []string{"enforce", "shadow", "off"} {
-			p := process(t, strings.Replace(row.policy, `"trust"`, `"mode":"`+mode+`","trust"`, 1))
+			p := process(t, nil, 1, strings.Replace(row.policy, `"trust"`, `"mode":"`+mode+`","trust"`, 1))
 			x := p.Worker(0).Open(filtertest.Request{Method: row.method, Path: row.path})
 			if x.Sent || x.Reply.Status != row.status || field(t, x.Reply.Body, "error.code") != row.code || x.Reply.Headers.Get("x-weir-decision") != "deny" {
 				t.Errorf("%s %s in mode %s: %+v", row.method, row.path, mode, x.Reply)
@@ -276,7 +276,7 @@ func TestEndpoints(t *testing.T) {
 			}
 		}
 	}
-	p := process(t, agentPolicy)
+	p := process(t, nil, 1, agentPolicy)
 	x := p.Worker(0).Open(filtertest.Request{Method: "GET", Path: "/.weir/budget", Headers: [][2]string{{"x-tenant", "a"}, {"x-tenant", "b"}}})
 	if x.Sent || x.Reply.Status != 400 || field(t, x.Reply.Body, "error.code") != "bad_identity" {
 		t.Errorf("two tenants: %+v", x.Reply)
@@ -293,18 +293,6 @@ func TestEndpoints(t *testing.T) {
 	if x = p.Worker(0).Open(reserve(`{"tools":{"mcp":1}}`)); x.Sent || x.Reply.Status != 503 {
 		t.Errorf("without randomness: %+v", x.Reply)
 	}
-}
-
-func process(t *testing.T, policy string) *filtertest.Process {
-	t.Helper()
-	p, err := filtertest.NewProcess(nil, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Configure([]byte(policy)); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // Whatever comes to whatever workers in whatever order: the branches of all fan-outs together never get more than was reserved,

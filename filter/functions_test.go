@@ -49,14 +49,7 @@ func callsOf(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := filtertest.NewProcess(m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if err := p.Configure([]byte(benchPolicy)); err != nil {
-		t.Fatal(err)
-	}
+	p := process(t, m, 1, benchPolicy)
 	if err := p.CountAttempts(); err != nil {
 		t.Fatal(err)
 	}

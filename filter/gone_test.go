@@ -46,14 +46,7 @@ func TestCallsOfWhoHasGoneAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := filtertest.NewProcess(m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if err := p.Configure([]byte(centralPolicy)); err != nil {
-		t.Fatal(err)
-	}
+	p := process(t, m, 1, centralPolicy)
 	newControlPlane(p)
 	leave := func(n int) int64 {
 		for i := range n {

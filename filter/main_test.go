@@ -36,19 +36,26 @@ func built(read func(file string) (*filtertest.Module, error), flags ...string) 
 	return read(file)
 }
 
+// process starts an Envoy with the filter, which ends with the test.
+func process(t *testing.T, m *filtertest.Module, workers int, policy string) *filtertest.Process {
+	t.Helper()
+	p, err := filtertest.NewProcess(m, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if err := p.Configure([]byte(policy)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // both runs a test on the filter's Go code and on the compiled wasm.
 func both(t *testing.T, workers int, policy string, test func(t *testing.T, p *filtertest.Process)) {
 	t.Helper()
 	run := func(m *filtertest.Module) func(t *testing.T) {
 		return func(t *testing.T) {
-			p, err := filtertest.NewProcess(m, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
-			if err := p.Configure([]byte(policy)); err != nil {
-				t.Fatal(err)
-			}
+			p := process(t, m, workers, policy)
 			test(t, p)
 			if n := p.Metric("weir_panics_total"); n > 0 && p.Fail == nil {
 				t.Errorf("%d panics: %v", n, p.Logs)

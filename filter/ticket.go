@@ -13,7 +13,7 @@ type tickets struct {
 // placeBits are enough for the streams of one worker: the memory of a VM holds fewer.
 const placeBits = 24
 
-// issue gives a stream a ticket, which is not 0; 0: there are too many streams.
+// issue gives a stream a ticket; 0: there are too many streams.
 func (t *tickets) issue(s *Stream) uint64 {
 	place := uint64(len(t.streams))
 	switch n := len(t.free); {

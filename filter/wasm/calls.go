@@ -10,9 +10,6 @@ import (
 	"unsafe"
 )
 
-// running is the plugin of the context whose callback is running.
-var running uint32
-
 // A call is one that was posted and has no answer yet.
 type call struct {
 	plugin uint32
@@ -57,7 +54,7 @@ func (host) Post(cluster, path, contentType string, body []byte, timeout time.Du
 		unsafe.Pointer(unsafe.SliceData(trailers)), int32(len(trailers)), uint32(timeout.Milliseconds()), unsafe.Pointer(&token)) != 0 {
 		return false
 	}
-	calls[token] = call{running, host{}.Now() + int64(timeout+patience), answer}
+	calls[token] = call{current.root, host{}.Now() + int64(timeout+patience), answer}
 	return true
 }
 

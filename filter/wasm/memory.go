@@ -65,7 +65,7 @@ func enter(id uint32) (c *context, before uintptr) {
 	if c = find(id); c == nil {
 		c = &stray
 	}
-	now, running, current = 0, c.root, c
+	now, current = 0, c
 	return c, used
 }
 
